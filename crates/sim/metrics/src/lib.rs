@@ -20,7 +20,7 @@ pub use latency::{Latencies, LatencyRecorder, RecordedLatency, Tail, Waits};
 pub use life_report::{Basis, Cost, DataSheet, ENDURANCE_FACTOR, LIFE_SCHEMA, LifeReport, LifeTerms, Price, YEAR_DAYS};
 pub use lifetime::{Lifetime, LifetimeError, Origin, Pace, Range, Share, WearStep, WearWindow, Wearing};
 pub use money::{Currency, Money};
-pub use overload::{Behind, Course, behind};
+pub use overload::{Backlog, Behind, Course, behind};
 pub use provenance::{Asked, Provenance, SourceFile};
 pub use report::{
     CAUSES_KEY, NoWaf, OpTotals, RunResult, SCHEMA, Status, UNWRITTEN, Unwritten, block_maps, is_caution, operations,

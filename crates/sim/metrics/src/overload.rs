@@ -4,180 +4,297 @@
 //! latencies tell the length of the run. If the drive takes just as much, the queue walks at random: its length depends
 //! on the length of the run too. Protects: nobody takes such latencies for those of a drive that keeps pace.
 //!
-//! *Simplified*: as many requests have completed of the first ones that arrived as completed at all.
+//! The delay at a number is how long the request of this number completed after the request of this number had arrived,
+//! each counted in its own order. A pause of the arrivals does not change it, and neither does one late request.
 
 use crate::RunResult;
 use crate::series::Sample;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// Requests up to here are looked at, as a share of all: the last ones may come late, after a pause.
+/// Requests up to here are looked at, as a share of all: the last ones may come late.
 const COUNTED: f64 = 0.99;
-/// From this share of the requests on, latencies tell how much work is left when the last ones arrive.
+/// From this share of the requests on, delays tell how much work is left when the last ones arrive.
 const LEFT: f64 = 0.94;
 /// A drive that works this many times as long as requests arrive may have fallen behind.
 const STRETCHED: f64 = 1.02;
 /// Requests that it takes to tell a growing queue from chance.
-const LEAST_REQUESTS: u64 = 100;
+const LEAST_REQUESTS: f64 = 100.0;
 /// Intervals that it takes to tell a standing queue from chance.
 const LEAST_INTERVALS: usize = 8;
-/// Mean latency in the last quarter of the requests over that in each quarter of the first half, and in the third
+/// Mean delay in the last quarter of the requests over that in each quarter of the first half, and in the third
 /// quarter, at least. Where a queue grows evenly from the first request on, these are 7 and 2.3, and 1.4.
 const GROWTH: f64 = 2.0;
 const LATE_GROWTH: f64 = 1.2;
+/// Share of the time of a backlog that its delay grows by, from which on it is no chance: the drive takes less than
+/// three quarters of its load.
+const STEEP: f64 = 0.25;
+/// Share of a growth that is left away at each of its ends: a calm begin, a pause, and the time after it.
+const ENDS: f64 = 0.05;
+/// Share of all requests that backlogs have to have together.
+const MOST_OF_ALL: f64 = 0.5;
+/// Most backlogs of a run: more of them are bursts that belong to the load.
+const MOST_BACKLOGS: usize = 8;
 /// Share of the intervals of the second half in which the queue never drained, from which on a drive is always full.
 const ALWAYS: f64 = 0.95;
 /// Requests that wait for each die on average where a queue stands.
 const FOR_A_DIE: f64 = 4.0;
-/// Share of all requests that a time without a pause has to have for its queue to be told, where others come after it.
-const MOST_OF_ALL: f64 = 0.5;
-/// Parts of the requests in which the load is compared with what the drive serves: a ramp is steep at its end.
+/// Parts of a backlog in which its load is compared with what the drive serves: a ramp is steep at its end.
 const PARTS: usize = 8;
-/// A drive that works so many times as long as requests arrive has some of them all at once: no time tells their load.
-const AT_ONCE: f64 = 1000.0;
-/// Laps that are kept.
-const LAPS: usize = 512;
+/// A part whose load is so many times what the drive serves is a burst: no time between requests is told from it.
+const BURST: f64 = 50.0;
+/// Times that are kept.
+const TIMES: usize = 512;
 
 /// How a drive fell behind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Behind {
-    /// Its queue grew until the last of a share of all requests had arrived: the drive served them in `served` ns, and
-    /// they arrived in `arrived` ns. Where the load was highest it worked `peak` times as long as requests arrived.
-    Grows { share: f64, arrived: Nanos, served: Nanos, peak: f64 },
-    /// The same of a share of all requests that arrived all at once, served in so many ns.
-    AtOnce { share: f64, served: Nanos },
-    /// Its queue never drained in the second half of the requests, in which so many requests waited on average. `peak`
-    /// is that of a growing queue.
+    /// Its queue grew.
+    Grows(Backlog),
+    /// Its queue never drained in the second half of the requests, in which so many requests waited on average.
     Stands { waiting: u64, peak: f64 },
 }
 
-/// Some reads and writes in the order in which they completed.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Lap {
-    requests: u64,
-    /// Sum of their latencies, ns.
-    latency: u64,
-    /// When the last one completed, ns since the run began.
-    end: Nanos,
-    /// At some moment no request was under way.
-    has_drained: bool,
+/// The times in which a queue grew.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Backlog {
+    /// How many times there are.
+    pub times: usize,
+    /// Share of all reads and writes that arrived in them.
+    pub share: f64,
+    /// How long these arrived, and how long the drive served them, ns.
+    pub arrived: Nanos,
+    pub served: Nanos,
+    /// The load over what the drive serves in these times, where that is most; bursts left aside.
+    pub peak: f64,
+    /// Share of all reads and writes that arrived in bursts, and how long these arrived together, ns.
+    pub burst: f64,
+    pub burst_arrived: Nanos,
 }
 
-/// The course of a run by its requests, and not by time: a long pause takes no detail from the rest.
+/// When every so many requests arrived or completed, the first one too, ns since the run began.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Course {
-    laps: Vec<Lap>,
-    current: Lap,
-    /// Requests of a lap.
-    length: u64,
-    /// When every so many of them arrived, the first one too, ns since the run began.
-    arrivals: Vec<Nanos>,
+struct Times {
+    kept: Vec<Nanos>,
+    /// A power of two.
     stride: u64,
-    arrived: u64,
-    last_arrival: Nanos,
+    all: u64,
 }
 
-impl Default for Course {
+impl Default for Times {
     fn default() -> Self {
-        let (laps, current, arrivals) = (Vec::new(), Lap::default(), Vec::new());
-        Self { laps, current, length: 1, arrivals, stride: 1, arrived: 0, last_arrival: 0 }
+        Self { kept: Vec::new(), stride: 1, all: 0 }
     }
 }
 
-impl Course {
-    /// A read or write completed.
+impl Times {
     #[inline]
-    pub fn record(&mut self, latency: Nanos, now: Nanos) {
-        self.current.requests += 1;
-        self.current.latency += latency;
-        self.current.end = now;
-        if self.current.requests >= self.length {
-            self.close();
-        }
-    }
-
-    /// The next request arrives, in the order of their arrivals, whatever it is.
-    #[inline]
-    pub fn arrives(&mut self, at: Nanos) {
-        // A power of two.
-        if self.arrived & (self.stride - 1) == 0 {
-            self.arrivals.push(at);
-            if self.arrivals.len() == LAPS {
-                self.arrivals = self.arrivals.iter().copied().step_by(2).collect();
+    fn push(&mut self, at: Nanos) {
+        if self.all & (self.stride - 1) == 0 {
+            self.kept.push(at);
+            if self.kept.len() == TIMES {
+                self.kept = self.kept.iter().copied().step_by(2).collect();
                 self.stride *= 2;
             }
         }
-        self.arrived += 1;
-        self.last_arrival = at;
+        self.all += 1;
     }
+}
 
-    /// When a share of all requests had arrived, ns.
-    fn arrival_of(&self, share: f64) -> f64 {
-        let place = share * self.arrived as f64 / self.stride as f64;
-        let at = |place: usize| self.arrivals.get(place).copied().unwrap_or(self.last_arrival) as f64;
-        let before = place as usize;
-        at(before) + place.fract() * (at(before + 1) - at(before))
-    }
+/// The course of the reads and writes of a run by their numbers, and not by time: a long pause takes no detail from the
+/// rest.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Course {
+    arrivals: Times,
+    completions: Times,
+}
 
-    /// No request is under way.
+impl Course {
+    /// The next read or write arrives, in the order of their arrivals.
     #[inline]
-    pub fn drained(&mut self) {
-        match (self.current.requests, self.laps.last_mut()) {
-            (0, Some(lap)) => lap.has_drained = true,
-            _ => self.current.has_drained = true,
-        }
+    pub fn arrives(&mut self, at: Nanos) {
+        self.arrivals.push(at);
     }
 
-    fn close(&mut self) {
-        self.laps.push(std::mem::take(&mut self.current));
-        if self.laps.len() < LAPS {
-            return;
-        }
-        let both = |pair: &[Lap]| Lap {
-            requests: pair.iter().map(|lap| lap.requests).sum(),
-            latency: pair.iter().map(|lap| lap.latency).sum(),
-            end: pair.iter().map(|lap| lap.end).max().unwrap_or_default(),
-            has_drained: pair.iter().any(|lap| lap.has_drained),
-        };
-        self.laps = self.laps.chunks(2).map(both).collect();
-        self.length *= 2;
+    /// A read or write completes.
+    #[inline]
+    pub fn completes(&mut self, at: Nanos) {
+        self.completions.push(at);
     }
 
-    fn laps(&self) -> Vec<Lap> {
-        let rest = Some(self.current).filter(|lap| lap.requests > 0);
-        self.laps.iter().copied().chain(rest).collect()
+    /// The moments at which both are known, of requests that all completed.
+    fn moments(&self) -> Moments {
+        if self.arrivals.all != self.completions.all {
+            return Moments::default();
+        }
+        let both = self.arrivals.kept.iter().zip(&self.completions.kept);
+        let stride = self.arrivals.stride as f64;
+        Moments { some: both.map(|(a, c)| [*a as f64, *c as f64]).collect(), stride, all: self.arrivals.all as f64 }
+    }
+}
+
+/// When requests of some numbers arrived and completed, ns.
+#[derive(Default)]
+struct Moments {
+    some: Vec<[f64; 2]>,
+    /// Requests from one to the next.
+    stride: f64,
+    all: f64,
+}
+
+/// A growth of the delay from one moment to another one, both included.
+type Growth = [usize; 2];
+
+impl Moments {
+    fn delay(&self, at: usize) -> f64 {
+        let [arrived, completed] = self.some[at];
+        completed - arrived
+    }
+
+    /// The moment of a share of all requests.
+    fn at(&self, share: f64) -> usize {
+        ((share * self.all / self.stride) as usize).min(self.some.len().saturating_sub(1))
+    }
+
+    /// The mean delay from one share of the requests to another one, ns.
+    fn mean(&self, [from, to]: [f64; 2]) -> f64 {
+        let places = self.at(from)..=self.at(to);
+        let many = places.clone().count() as f64;
+        places.map(|place| self.delay(place)).sum::<f64>() / many
+    }
+
+    /// Whether the queue grew over all requests, and to the end.
+    fn grows_to_the_end(&self) -> bool {
+        let [first, second, third, last, left] =
+            [[0.0, 0.25], [0.25, 0.5], [0.5, 0.75], [0.75, COUNTED], [LEFT, COUNTED]].map(|share| self.mean(share));
+        let [arrived, completed] = self.some[self.at(f64::midpoint(LEFT, COUNTED))];
+        // A burst that ends before the last requests arrive leaves less work than its own requests waited.
+        let grows = left >= last && last >= GROWTH * first.max(second) && last >= LATE_GROWTH * third;
+        grows && completed >= STRETCHED * arrived
+    }
+
+    /// Requests from one moment to another one.
+    fn requests(&self, [from, to]: Growth) -> f64 {
+        (to - from) as f64 * self.stride
+    }
+
+    /// How long requests from one moment to another one arrived, and how long the drive served them, ns.
+    fn spans(&self, [from, to]: Growth) -> [f64; 2] {
+        let [before, after] = [self.some[from], self.some[to]];
+        [after[0] - before[0], after[1] - before[1]]
+    }
+
+    /// The largest growth of the delay between two moments, without its ends.
+    fn largest_growth(&self, [from, to]: Growth) -> Option<Growth> {
+        let mut least = from;
+        let mut largest = (0.0, [from, from]);
+        for place in from..=to {
+            if self.delay(place) <= self.delay(least) {
+                least = place;
+            }
+            let growth = self.delay(place) - self.delay(least);
+            if growth > largest.0 {
+                largest = (growth, [least, place]);
+            }
+        }
+        let (growth, [low, high]) = largest;
+        let [floor, top] = [self.delay(low) + ENDS * growth, self.delay(high) - ENDS * growth];
+        let end = (low..=high).find(|place| self.delay(*place) >= top)?;
+        let begin = (low..=end).rfind(|place| self.delay(*place) <= floor)?;
+        (end > begin).then_some([begin, end])
+    }
+
+    /// Growths that are steep and of enough requests, the largest ones first.
+    fn steep(&self) -> Vec<Growth> {
+        let mut found = Vec::new();
+        let mut ranges = vec![[0, self.at(COUNTED)]];
+        while let Some([from, to]) = ranges.pop() {
+            let Some(growth) = self.largest_growth([from, to]) else { continue };
+            let [arrived, served] = self.spans(growth);
+            let is_enough = self.requests(growth) >= LEAST_REQUESTS * (1.0 - 2.0 * ENDS);
+            if is_enough && served - arrived >= STEEP * served {
+                found.push(growth);
+            }
+            // Smaller growths stand before and behind it.
+            let rest = [[from, growth[0]], [growth[1], to]];
+            ranges.extend(rest.into_iter().filter(|range| self.requests(*range) >= LEAST_REQUESTS));
+        }
+        found.sort_by(|a, b| self.requests(*b).total_cmp(&self.requests(*a)));
+        found.truncate(MOST_BACKLOGS);
+        found
+    }
+
+    /// The load in each part of a growth over what the drive serves on average in all of it, with the time in which the
+    /// requests of the part arrive, and their number. One part alone tells less of the drive: all dies may collect.
+    fn parts(&self, growth: Growth) -> impl Iterator<Item = (f64, f64, f64)> {
+        let [from, to] = growth;
+        let service = self.spans(growth)[1] / self.requests(growth);
+        let place = move |part: usize| from + (to - from) * part / PARTS;
+        let parts = (0..PARTS).map(move |part| [place(part), place(part + 1)]).filter(|[from, to]| from < to);
+        parts.map(move |part| {
+            let (arrived, requests) = (self.spans(part)[0], self.requests(part));
+            (service * requests / arrived.max(1.0), arrived, requests)
+        })
+    }
+
+    fn backlog(&self, growths: &[Growth]) -> Backlog {
+        let mut backlog = Backlog { times: growths.len(), peak: 1.0, ..Backlog::default() };
+        for growth in growths {
+            let [arrived, served] = self.spans(*growth);
+            backlog.share += self.requests(*growth) / self.all;
+            backlog.arrived += arrived as Nanos;
+            backlog.served += served as Nanos;
+            for (load, arrived, requests) in self.parts(*growth) {
+                if load < BURST {
+                    backlog.peak = backlog.peak.max(load);
+                } else {
+                    backlog.burst += requests / self.all;
+                    backlog.burst_arrived += arrived as Nanos;
+                }
+            }
+        }
+        backlog
+    }
+
+    fn grows(&self) -> Option<Backlog> {
+        let steep = self.steep();
+        let share: f64 = steep.iter().map(|growth| self.requests(*growth)).sum::<f64>() / self.all;
+        if share >= MOST_OF_ALL * (1.0 - 2.0 * ENDS) {
+            return Some(self.backlog(&steep));
+        }
+        let growth = self.largest_growth([0, self.at(COUNTED)]).filter(|_| self.grows_to_the_end())?;
+        Some(self.backlog(&[growth]))
     }
 }
 
 /// Whether the drive of a run in an open loop fell behind, and how; `None`: it kept pace, or the run was too short to
-/// tell. `last_arrival`: when the last request arrived, ns since the run began.
-pub fn behind(result: &RunResult, last_arrival: Nanos) -> Option<Behind> {
+/// tell.
+pub fn behind(result: &RunResult) -> Option<Behind> {
     let limit = result.config.get("host.queue_limit").and_then(|limit| limit.parse().ok());
+    let moments = result.course.moments();
+    if moments.all < LEAST_REQUESTS {
+        return None;
+    }
     let run = Run {
-        course: &result.course,
-        laps: result.course.laps(),
         samples: &result.series.1,
         interval: result.series.0,
-        end: result.sim_ns,
-        last_arrival,
         dies: result.erases.len() as u64 / u64::from(result.shape.1.max(1)),
         limit: limit.unwrap_or(u64::MAX),
         tells_waits: result.has_causes(),
     };
-    run.grows().or_else(|| run.grew()).or_else(|| run.stands())
+    let stands = || {
+        let last = moments.at(COUNTED);
+        let peak = moments.parts([0, last]).map(|part| part.0).fold(1.0, f64::max);
+        run.stands().map(|waiting| Behind::Stands { waiting, peak })
+    };
+    moments.grows().map(Behind::Grows).or_else(stands)
 }
 
-/// What a run tells of its queue.
+/// What the samples of a run tell of its queue.
 struct Run<'a> {
-    course: &'a Course,
-    laps: Vec<Lap>,
     samples: &'a [Sample],
     /// Length of a sample, ns.
     interval: Nanos,
-    /// When the last request completed, ns.
-    end: Nanos,
-    /// When the last request arrived, ns.
-    last_arrival: Nanos,
     dies: u64,
     /// Requests at the drive at most.
     limit: u64,
@@ -194,130 +311,11 @@ fn latency(sample: &Sample) -> u64 {
     sample.latency_sum.iter().sum()
 }
 
-/// Laps one behind the other.
-#[derive(Clone, Copy)]
-struct Laps<'a> {
-    course: &'a Course,
-    some: &'a [Lap],
-    /// When the first of them begins, ns.
-    begin: Nanos,
-    /// Requests before them, and of all laps.
-    before: u64,
-    whole: u64,
-}
-
-impl Laps<'_> {
-    fn all(self) -> u64 {
-        self.some.iter().map(|lap| lap.requests).sum()
-    }
-
-    /// Mean latency of the requests from one share of all to another one, ns.
-    fn mean(self, [from, to]: [f64; 2]) -> f64 {
-        let all = self.all() as f64;
-        let (mut before, mut sum) = (0.0, 0.0);
-        for lap in self.some {
-            let requests = lap.requests as f64;
-            let within = (before + requests).min(to * all) - f64::max(before, from * all);
-            if within > 0.0 {
-                sum += within / requests * lap.latency as f64;
-            }
-            before += requests;
-        }
-        sum / ((to - from) * all).max(1.0)
-    }
-
-    /// When a share of all requests had completed, ns.
-    fn time_of(self, share: f64) -> f64 {
-        let wanted = share * self.all() as f64;
-        let (mut before, mut begin) = (0.0, self.begin as f64);
-        for lap in self.some {
-            let (requests, end) = (lap.requests as f64, lap.end as f64);
-            if before + requests >= wanted {
-                return begin + (wanted - before) / requests * (end - begin);
-            }
-            (before, begin) = (before + requests, end);
-        }
-        begin
-    }
-
-    /// When a share of all requests had arrived, ns.
-    fn arrival_of(self, share: f64) -> f64 {
-        self.course.arrival_of((self.before as f64 + share * self.all() as f64) / self.whole as f64)
-    }
-
-    /// How many times as long a drive works as requests arrive, where that is most.
-    fn peak(self) -> f64 {
-        let share = |part: usize| part as f64 / PARTS as f64 * COUNTED;
-        let times = (0..PARTS).map(|part| {
-            let [from, to] = [share(part), share(part + 1)];
-            let served = self.time_of(to) - self.time_of(from);
-            served / (self.arrival_of(to) - self.arrival_of(from)).max(served / AT_ONCE).max(1.0)
-        });
-        times.fold(1.0, f64::max)
-    }
-
-    /// Whether the queue grew to the end: the share up to which that is seen, when it had been served, and when its
-    /// last request had arrived, ns.
-    fn growth(self) -> Option<(f64, f64, f64)> {
-        if self.all() < LEAST_REQUESTS {
-            return None;
-        }
-        let [first, second, third, last, left] =
-            [[0.0, 0.25], [0.25, 0.5], [0.5, 0.75], [0.75, COUNTED], [LEFT, COUNTED]].map(|share| self.mean(share));
-        let middle = f64::midpoint(LEFT, COUNTED);
-        let served = self.time_of(middle);
-        let arrived = self.arrival_of(middle).max(self.begin as f64);
-        // A burst that ends before the last requests arrive leaves less work than its own requests waited.
-        let grows = left >= last && last >= GROWTH * first.max(second) && last >= LATE_GROWTH * third;
-        let begin = self.begin as f64;
-        (grows && served - begin >= STRETCHED * (arrived - begin)).then_some((middle, served, arrived))
-    }
-}
-
-/// A growing queue, or one of requests that arrive at once.
-fn grown(share: f64, [arrived, served]: [f64; 2], peak: f64) -> Behind {
-    if arrived < 1.0 {
-        return Behind::AtOnce { share, served: served as u64 };
-    }
-    Behind::Grows { share, arrived: arrived as u64, served: served as u64, peak }
-}
-
 impl Run<'_> {
-    fn whole(&self) -> Laps<'_> {
-        let whole = self.laps.iter().map(|lap| lap.requests).sum();
-        Laps { course: self.course, some: &self.laps, begin: 0, before: 0, whole }
-    }
-
-    fn grows(&self) -> Option<Behind> {
-        let (middle, served, arrived) = self.whole().growth()?;
-        let peak = self.whole().peak();
-        // A last request that came after nearly all were served tells nothing of the others.
-        Some(if (self.last_arrival as f64) < served {
-            grown(1.0, [self.last_arrival as f64, self.end as f64], peak)
-        } else {
-            grown(middle, [arrived, served], peak)
-        })
-    }
-
-    /// The same of the longest time without a pause, if it has most of the requests: others came when its queue had
-    /// drained.
-    fn grew(&self) -> Option<Behind> {
-        let (mut begin, mut before) = (0, 0);
-        let busy = self.laps.split_inclusive(|lap| lap.has_drained).map(|laps| {
-            let these = Laps { some: laps, begin, before, ..self.whole() };
-            (begin, before) = (laps.last().map_or(begin, |lap| lap.end), before + these.all());
-            these
-        });
-        let most = busy.max_by_key(|laps| laps.all())?;
-        let share = most.all() as f64 / most.whole as f64;
-        let (middle, served, arrived) = most.growth().filter(|_| share >= MOST_OF_ALL)?;
-        let begin = most.begin as f64;
-        Some(grown(share * middle, [arrived - begin, served - begin], most.peak()))
-    }
-
-    /// A queue that walks at random over so many requests is as long as the root of their number: no longer one is
-    /// told from a drive that takes no more than its load. Where requests wait for single dies, more wait for each.
-    fn stands(&self) -> Option<Behind> {
+    /// Requests that waited on average where the queue never drained. A queue that walks at random over so many
+    /// requests is as long as the root of their number: no longer one is told from a drive that takes no more than its
+    /// load. Where requests wait for single dies, more wait for each.
+    fn stands(&self) -> Option<u64> {
         let [from, to] = [0.5, COUNTED].map(|share| self.sample_of(share));
         let samples = self.samples.get(from..=to)?;
         let full = self.dies.clamp(1, self.limit);
@@ -328,8 +326,7 @@ impl Run<'_> {
         let waited: u64 = samples.iter().map(waited).sum();
         let waiting = waited as f64 / (samples.len() as f64 * self.interval as f64);
         let is_long = waiting >= (requests as f64).sqrt().max(FOR_A_DIE * self.dies as f64);
-        (samples.len() >= LEAST_INTERVALS && always && is_long)
-            .then(|| Behind::Stands { waiting: waiting as u64, peak: self.whole().peak() })
+        (samples.len() >= LEAST_INTERVALS && always && is_long).then_some(waiting as u64)
     }
 
     fn all(&self) -> u64 {
@@ -354,107 +351,108 @@ mod tests {
 
     const INTERVAL: Nanos = 10_000;
 
-    /// Requests that complete one after the other, a microsecond apart, with these latencies.
-    fn course(latencies: &[Nanos]) -> Course {
+    /// Requests that arrive at these moments, at a drive that serves one in a microsecond.
+    fn course(arrivals: impl IntoIterator<Item = Nanos>) -> Course {
         let mut course = Course::default();
-        for (done, latency) in (1..).zip(latencies) {
-            course.record(*latency, done * 1000);
-            course.arrives((done * 1000_u64).saturating_sub(*latency));
+        let mut free = 0;
+        for at in arrivals {
+            free = at.max(free) + 1000;
+            course.arrives(at);
+            course.completes(free);
         }
         course
     }
 
-    fn run(course: &Course) -> Run<'_> {
-        let end = course.laps().last().map_or(0, |lap| lap.end);
-        Run {
-            course,
-            laps: course.laps(),
-            samples: &[],
-            interval: INTERVAL,
-            end,
-            last_arrival: end,
-            dies: 1,
-            limit: 1024,
-            tells_waits: false,
-        }
+    fn grows(arrivals: impl IntoIterator<Item = Nanos>) -> Option<Backlog> {
+        let moments = course(arrivals).moments();
+        (moments.all >= LEAST_REQUESTS).then(|| moments.grows())?
     }
 
-    fn grows(latencies: &[Nanos]) -> bool {
-        run(&course(latencies)).grows().is_some()
+    /// Requests so many ns apart from a moment on.
+    fn apart(gap: f64, many: u64, from: Nanos) -> impl Iterator<Item = Nanos> {
+        (0..many).map(move |number| from + (number as f64 * gap) as Nanos)
     }
 
-    /// Latencies of a drive that leaves a share of each arrival undone.
-    fn grown_by(left: f64) -> Vec<Nanos> {
-        (0..1000).map(|done| 500 + (f64::from(done) * 1000.0 * left) as u64).collect()
+    fn is_close(found: f64, wanted: f64, what: &str) {
+        assert!((found / wanted - 1.0).abs() < 0.05, "{what}: {found}, not {wanted}");
     }
 
     #[test]
-    fn a_queue_that_grows_to_the_end_is_told_from_latencies_that_do_not() {
+    fn a_queue_that_grows_to_the_end_is_told_from_delays_that_do_not() {
         // A drive that serves 95, 50 and 1 per cent of its load.
-        for left in [0.05, 0.5, 0.99] {
-            let of = course(&grown_by(left));
-            let Some(Behind::Grows { share, arrived, served, peak }) = run(&of).grows() else { panic!("{left}") };
-            let times = 1.0 / (1.0 - left);
-            assert!((served as f64 / arrived as f64 / times - 1.0).abs() < 0.05, "{left}: {served} {arrived}");
-            assert!((served as f64 / (share * 1e6) - 1.0).abs() < 0.01, "{left}: {served}");
-            assert!((peak / times - 1.0).abs() < 0.05, "{left}: {peak}");
-            let exact = Run { last_arrival: ((1.0 - left) * 1e6) as u64, ..run(&of) }.grows();
-            let exactly = (1e6 / times) as u64;
-            let is_exact = matches!(exact, Some(Behind::Grows { arrived, .. }) if arrived == exactly);
-            assert!(is_exact || left < 0.1, "{left}: {exact:?}, and they arrived in {exactly} ns");
+        for gap in [950.0, 500.0, 10.0] {
+            let Some(found) = grows(apart(gap, 1000, 0)) else { panic!("{gap}") };
+            is_close(found.served as f64 / found.arrived as f64, 1000.0 / gap, "ratio");
+            is_close(found.peak.max(1000.0 / gap), 1000.0 / gap, "peak");
+            assert!(found.share > 0.85 && found.times == 1, "{found:?}");
         }
-        // A cache that is used up after two thirds.
-        assert!(grows(&(0..1000_u64).map(|done| 500 + done.saturating_sub(666) * 1000).collect::<Vec<_>>()));
-        assert!(!grows(&[80_000; 1000]), "all wait alike");
-        assert!(!grows(&grown_by(0.01)), "it keeps pace");
-        let burst: Vec<Nanos> =
-            (0..1000_u64).map(|done| if (800..950).contains(&done) { 300_000 } else { 500 }).collect();
-        assert!(!grows(&burst), "the burst was served before the end");
-        assert!(!grows(&grown_by(0.5)[..50]), "too few");
-        assert!(!grows(&[]), "nothing completed");
+        // Its load grows after two thirds.
+        assert!(grows(apart(2000.0, 666, 0).chain(apart(10.0, 334, 1_332_000))).is_some());
+        assert_eq!(grows(apart(1100.0, 1000, 0)), None, "it keeps pace");
+        assert_eq!(grows(apart(999.0, 1000, 0)), None, "it all but keeps pace");
+        let burst = apart(2000.0, 800, 0).chain(apart(10.0, 100, 1_600_000)).chain(apart(2000.0, 100, 1_601_000));
+        assert_eq!(grows(burst), None, "the burst was served before the end");
+        assert_eq!(grows(apart(500.0, 50, 0)), None, "too few");
+        assert_eq!(grows([]), None, "nothing arrived");
     }
 
     /// A request for each minute after the backlog took all doubt away, as soon as they were one in a hundred.
     #[test]
     fn a_queue_that_grew_is_told_although_others_come_after_it() {
-        let after = |late: u64| {
-            let mut of = course(&grown_by(0.5));
-            of.drained();
-            for number in 1..=late {
-                of.record(500, 1_000_000 + number * 60_000_000_000);
-                of.arrives(1_000_000 + number * 60_000_000_000 - 500);
-                of.drained();
-            }
-            let run = run(&of);
-            run.grows().or_else(|| run.grew())
-        };
+        let after = |late: u64| grows(apart(500.0, 1000, 0).chain(apart(6e10, late, 60_000_000_000)));
         for late in [1, 20, 100, 800] {
-            let Some(Behind::Grows { share, arrived, served, .. }) = after(late) else { panic!("{late}") };
-            assert!((served as f64 / arrived as f64 / 2.0 - 1.0).abs() < 0.05, "{late}: {served} {arrived}");
-            assert!((share - 0.97 * 1000.0 / (1000 + late) as f64).abs() < 0.03, "{late}: {share}");
+            let Some(found) = after(late) else { panic!("{late}") };
+            is_close(found.served as f64 / found.arrived as f64, 2.0, "ratio");
+            assert!((found.share - 0.9 * 1000.0 / (1000 + late) as f64).abs() < 0.03, "{late}: {found:?}");
         }
         assert_eq!(after(1500), None, "most requests met no queue");
     }
 
-    /// All requests at once had no doubt.
+    /// The doubt was silent where the pause came at every eighth request.
     #[test]
-    fn requests_that_arrive_at_once_are_told() {
-        let of = course(&(1..=1000).map(|done| done * 1000).collect::<Vec<_>>());
-        let found = Run { last_arrival: 0, ..run(&of) }.grows();
-        assert_eq!(found, Some(Behind::AtOnce { share: 1.0, served: 1_000_000 }));
+    fn a_pause_at_any_request_hides_no_overload() {
+        for before in (1..200).chain([10_000, 20_000]) {
+            let pause = apart(500.0, before, 0).chain(apart(500.0, 30_000, 3_600_000_000_000));
+            let Some(found) = grows(pause) else { panic!("{before}") };
+            is_close(found.served as f64 / found.arrived as f64, 2.0, "ratio");
+        }
+    }
+
+    /// The rates of a run of mostly calm requests were the means over all of it.
+    #[test]
+    fn rates_are_those_of_the_backlog() {
+        let Some(found) = grows(apart(4000.0, 4000, 0).chain(apart(250.0, 6000, 16_000_000))) else { panic!() };
+        is_close(found.served as f64 / (found.share * 10_000.0), 1000.0, "time of a request");
+        is_close(found.served as f64 / found.arrived as f64, 4.0, "ratio");
+    }
+
+    /// Batches a second apart had no doubt, because none of them had most of the requests.
+    #[test]
+    fn a_few_batches_are_told_and_many_belong_to_the_load() {
+        let batches = |many: u64| grows((0..many).flat_map(|batch| apart(250.0, 1000, batch * 1_000_000_000)));
+        let Some(found) = batches(3) else { panic!() };
+        assert!(found.times == 3 && found.share > 0.85, "{found:?}");
+        is_close(found.served as f64 / found.arrived as f64, 4.0, "ratio");
+        assert_eq!(batches(40), None);
+    }
+
+    /// All requests at once had no doubt, and an advice of a thousand times the gap changed nothing.
+    #[test]
+    fn requests_that_arrive_at_once_are_told_as_a_burst() {
+        let all = grows(apart(0.0, 1000, 0)).unwrap();
+        assert!(all.burst > 0.85 && all.burst_arrived == 0, "{all:?}");
+        let half = grows(apart(0.0, 1000, 0).chain(apart(2000.0, 1000, 0))).unwrap();
+        assert!((0.4..=0.5).contains(&half.burst), "{half:?}");
+        let two = grows(apart(500.0, 1000, 0)).unwrap();
+        assert!(two.burst == 0.0, "{two:?}");
     }
 
     /// The mean over a ramp was taken for its load, and the advice was too small for its end.
     #[test]
     fn the_peak_of_a_ramp_is_the_load_of_its_end() {
         // Request `n` of `all` arrives at the root of its share: the last ones come twice as fast as all on average.
-        let latencies: Vec<Nanos> = (1..=10_000_u32)
-            .map(|done| {
-                let arrived = (f64::from(done) / 1e4).sqrt() * 8e6;
-                (f64::from(done) * 1e3 - arrived).max(500.0) as u64
-            })
-            .collect();
-        let peak = run(&course(&latencies)).whole().peak();
+        let ramp = (1..=10_000_u32).map(|number| ((f64::from(number) / 1e4).sqrt() * 8e6) as Nanos);
+        let peak = grows(ramp).unwrap().peak;
         assert!((2.2..=2.6).contains(&peak), "{peak}");
     }
 
@@ -473,11 +471,9 @@ mod tests {
         for (number, sample) in samples.iter_mut().enumerate() {
             sample.fewest = Some(if (number + 1).is_multiple_of(idle_every) { 0 } else { fewest });
         }
-        let of = Course::default();
-        let run = Run { samples: &samples, ..run(&of) };
-        let found = Run { dies: 4, end: samples.len() as u64 * INTERVAL, ..run }.stands();
-        let is_so = |found| matches!(found, Behind::Stands { waiting: found, .. } if found == waiting);
-        assert!(found.is_none_or(is_so), "{found:?}");
+        let run = Run { samples: &samples, interval: INTERVAL, dies: 4, limit: 1024, tells_waits: false };
+        let found = run.stands();
+        assert!(found.is_none_or(|found| found == waiting), "{found:?}");
         found.is_some()
     }
 

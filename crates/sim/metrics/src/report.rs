@@ -147,7 +147,7 @@ pub struct RunResult {
     pub counters: BTreeMap<String, u64>,
     /// Interval and samples over time.
     pub series: (Nanos, Vec<Sample>),
-    /// Its reads and writes in the order in which they completed; empty in a closed loop.
+    /// When its reads and writes arrived and completed; empty in a closed loop.
     pub course: Course,
     /// Requests over time and address.
     pub addresses: AddressMap,

@@ -142,6 +142,10 @@ impl HostMeasurements {
         self.series.elapse(elapsed, outstanding);
         let is_full = outstanding >= counting.places;
         for completion in &completions.done {
+            // A closed loop has no course: its depth is its load.
+            if self.last_arrival.is_some() && has_course(&completion.request) {
+                self.course.completes(elapsed);
+            }
             if (counting.is_unwritten)(completion) {
                 self.take_unwritten(completion, completions, now, counting.page_shift, counting.timed);
                 continue;
@@ -164,14 +168,7 @@ impl HostMeasurements {
                     self.queue.has_room();
                 }
                 self.series.record(request.op, latency, bytes_of(request));
-                // A closed loop has no course: its depth is its load.
-                if request.op.index() < 2 && self.last_arrival.is_some() {
-                    self.course.record(latency, elapsed);
-                }
             }
-        }
-        if self.last_arrival.is_some() && completions.done.len() == outstanding as usize {
-            self.course.drained();
         }
         self.ended = self.started + elapsed;
     }
@@ -220,6 +217,12 @@ fn count(totals: &mut OpTotals, completion: &Completion, page_shift: u32) {
 }
 
 /// Bytes a request names.
+/// Whether a request counts in the course of a run: it reads or writes.
+#[inline]
+fn has_course(request: &Request) -> bool {
+    request.op.index() < 2
+}
+
 #[inline]
 fn bytes_of(request: &Request) -> u64 {
     u64::from(request.sectors) * units::SECTOR_BYTES
@@ -472,7 +475,9 @@ impl<D: BlockDevice> Runner<'_, D> {
                 }
                 source.take();
                 self.sheet.last_arrival = Some(request.arrival);
-                self.sheet.course.arrives(request.arrival);
+                if has_course(&request) {
+                    self.sheet.course.arrives(request.arrival);
+                }
                 let arrival = if self.plan.timed { arrival } else { 0 };
                 self.submit(&request, arrival, source.taken, probe)?;
             }

@@ -60,10 +60,10 @@ pub(super) fn result<D: Measurable>(plan: &DrivePlan, device: &D, measured: Meas
         server_busy_ns: device.server_busy_ns(),
         remap: device.remap_report(),
     };
-    let (more_writes, last_arrival) = (measured.more_writes, measured.sheet.last_arrival);
+    let more_writes = measured.more_writes;
     let mut result = together(plan, inside, measured);
     add_notes(plan, &mut result, more_writes);
-    let overload = overload::note(plan, &result, last_arrival);
+    let overload = overload::note(plan, &result);
     // Behind what its trace makes doubtful.
     let doubts = result.notes.iter().take_while(|note| note.starts_with("Doubt:")).count();
     result.notes.splice(doubts..doubts, overload);

@@ -1,56 +1,72 @@
 //! A doubt about the latencies of a drive that fell behind its load.
 
 use crate::DrivePlan;
-use metrics::{Behind, RunResult, Status};
+use metrics::{Backlog, Behind, RunResult, Status};
 use units::{HostOp, Nanos, quantity};
 
-/// The doubt, if the queue of an open loop grew until the last requests arrived, or never drained. `last_arrival`: when
-/// the last request arrived, since the run began; `None`: a closed loop.
-pub(super) fn note(plan: &DrivePlan, result: &RunResult, last_arrival: Option<Nanos>) -> Option<String> {
-    let last_arrival = last_arrival.filter(|_| plan.is_timed() && result.status == Status::Complete)?;
+/// The doubt about a run in an open loop, if its queue grew or never drained.
+pub(super) fn note(plan: &DrivePlan, result: &RunResult) -> Option<String> {
+    if !plan.is_timed() || result.status != Status::Complete {
+        return None;
+    }
     let scale = plan.config.values.real("workload.time_scale");
-    let eased = |peak: f64| format!("set workload.time_scale to {:.2} or more", scale * peak * LESS);
-    let highest = "workload.loop = closed measures the highest rate.";
     let moved = |op: HostOp| result.host[op.index()].bytes;
     let bytes = moved(HostOp::Read) + moved(HostOp::Write) + result.unwritten.totals.bytes;
-    let rate = |share: f64, time: Nanos| spoken(share * bytes as f64 * 1e9 / time as f64);
-    Some(match metrics::behind(result, last_arrival)? {
-        Behind::Grows { share, arrived, served, peak } => {
-            let steepest = served as f64 / arrived as f64;
-            let at_peak = if peak > RAMP * steepest {
-                format!(" ({peak:.1} times as much as the drive serves, where that is most)")
-            } else {
-                String::new()
-            };
-            let which = if share < MOST {
-                format!("{:.0} % of the requests arrived in one go, and the queue grew until their last", share * 100.0)
-            } else {
-                "its queue grew until the last requests arrived".to_owned()
-            };
-            format!(
-                "Doubt: the load is more than the drive takes, and {which}: on average the host offers {}{at_peak}, \
-                 and the drive serves {}. The latencies tell the length of the run, not the speed of the drive. For a \
-                 load that the drive takes with ease, {}; {highest}",
-                rate(share, arrived),
-                rate(share, served),
-                eased(peak.max(steepest))
-            )
-        }
-        Behind::AtOnce { share, served } => {
-            let which = if share < MOST { format!("{:.0} % of the", share * 100.0) } else { "all".to_owned() };
-            format!(
-                "Doubt: {which} requests arrive at once, and the drive serves {}. The latencies tell the length of the \
-                 run, not the speed of the drive. {highest}",
-                rate(share, served)
-            )
-        }
+    Some(match metrics::behind(result)? {
+        Behind::Grows(backlog) => grown(&backlog, bytes, scale),
         Behind::Stands { waiting, peak } => format!(
             "Doubt: the load is about as much as the drive takes: in the second half of the requests its queue never \
-             drained, and {waiting} requests waited on average. The latencies depend on the length of the run. For a \
-             load that the drive takes with ease, {}; {highest}",
-            eased(peak)
+             drained, and {waiting} requests waited on average. The latencies depend on the length of the run. {}",
+            eased(scale, peak)
         ),
     })
+}
+
+fn grown(backlog: &Backlog, bytes: u64, scale: f64) -> String {
+    let Backlog { times, share, arrived, served, peak, burst, burst_arrived } = *backlog;
+    let percent = |share: f64| if share < MOST { format!("{:.0} %", share * 100.0) } else { "all".to_owned() };
+    let rate = |time: Nanos| spoken(share * bytes as f64 * 1e9 / time as f64);
+    if burst >= BURST {
+        let when = match (burst_arrived, times) {
+            (0, 1) => "at one moment".to_owned(),
+            (0, _) => format!("at {times} moments"),
+            (time, _) => format!("within {}", quantity::format_duration(time)),
+        };
+        return format!(
+            "Doubt: the requests come in a burst: {} of them arrive {when}, and the drive serves {} meanwhile. The \
+             latencies tell the size of the burst, not the speed of the drive. They are right if your load has this \
+             burst. No workload.time_scale ends it: workload.loop = closed runs the requests without their times.",
+            percent(burst),
+            rate(served)
+        );
+    }
+    let steepest = served as f64 / arrived.max(1) as f64;
+    let at_peak = if peak > RAMP * steepest {
+        format!(" ({peak:.1} times as much as the drive serves, where that is most)")
+    } else {
+        String::new()
+    };
+    let which = match times {
+        1 if share >= MOST => "its queue grew until the last requests arrived".to_owned(),
+        1 => format!("its queue grew while {} of the requests arrived", percent(share)),
+        _ => format!("its queue grew {times} times, while {} of the requests arrived", percent(share)),
+    };
+    format!(
+        "Doubt: the load is more than the drive takes, and {which}: in this time the host offers {}{at_peak}, and the \
+         drive serves {}. The latencies tell the length of the run, not the speed of the drive. {}",
+        rate(arrived),
+        rate(served),
+        eased(scale, peak.max(steepest))
+    )
+}
+
+/// The advice for a load that is `peak` times as much as the drive serves.
+fn eased(scale: f64, peak: f64) -> String {
+    format!(
+        "For a load that the drive takes with ease, set workload.time_scale to {:.2} or more; workload.loop = closed \
+         measures the highest rate.",
+        scale * peak * LESS
+    )
 }
 
 /// Times as long between requests as the drive takes to serve them, from which on its queue drains soon. In a short run
@@ -58,8 +74,10 @@ pub(super) fn note(plan: &DrivePlan, result: &RunResult, last_arrival: Option<Na
 const LESS: f64 = 2.0;
 /// A load whose peak is so many times its mean is told with both.
 const RAMP: f64 = 1.2;
-/// From this share of the requests on they are told as all.
-const MOST: f64 = 0.9;
+/// From this share of the requests on they are told as all: the ends of a backlog are not counted.
+const MOST: f64 = 0.85;
+/// Share of all requests that a burst has to have for the doubt to be about it.
+const BURST: f64 = 0.25;
 
 /// A rate with three digits.
 fn spoken(rate: f64) -> String {

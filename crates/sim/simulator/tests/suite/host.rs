@@ -324,6 +324,9 @@ fn a_load_above_what_the_drive_takes_is_told_with_both_rates() {
     assert!(rate("serves") < 82.0, "{told:?}");
     assert_eq!(open("workload.interarrival=1ms"), None);
     assert_eq!(doubt(&["workload.loop=closed"]), None);
+    let place = told.iter().position(|word| *word == "workload.time_scale").unwrap() + 2;
+    let eased = format!("workload.time_scale={}", told[place]);
+    assert_eq!(doubt(&["workload.loop=open", "workload.interarrival=10us", &eased]), None, "its advice: {eased}");
 }
 
 /// Just below the knee requests waited 86 ms for a program of 0.2 ms, and no word was said.
@@ -342,4 +345,5 @@ fn a_load_that_the_drive_only_just_takes_is_told() {
     assert!(told.contains("about as much as the drive takes") && metrics::is_caution(&told), "{told}");
     assert!(told.contains("workload.time_scale to 2.0"), "{told}");
     assert_eq!(doubt("280us"), None, "requests wait 1.3 ms on average");
+    assert_eq!(doubt("520us"), None, "as its advice of twice the time");
 }
