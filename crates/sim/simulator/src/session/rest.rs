@@ -13,6 +13,7 @@ use crate::block_device::{Completions, Progress};
 use crate::build::Service;
 use crate::config::{Config, PRECONDITION, Precondition};
 use crate::drive::Drive;
+use crate::spare::is_above_zero;
 use ftl::mapping::SLC_CACHED;
 use layer::{LayerReport, Parameter, ParameterKind as Kind, SERVICE, TIME, Value};
 use nand::TimedFlash;
@@ -114,11 +115,76 @@ fn in_time<D: Measurable>(plan: &DrivePlan, device: &mut D, watcher: &mut dyn Wa
     device.count_anew();
 }
 
-/// Pages of an SLC cache of one block in each plane.
-fn one_block_each(plan: &DrivePlan) -> u64 {
-    let geometry = &plan.geometry;
-    let bits = slc_bits(&plan.config.values).unwrap_or(1);
-    u64::from(geometry.planes()) * u64::from(geometry.pages_per_block) / u64::from(bits)
+/// Blocks of a plane that are open beside the cache: for the host, for copies, for translation pages.
+const OPEN: f64 = 3.0;
+/// Share of a block that holds data once background collection has ended: 15 of 16 pages, less blocks half collected.
+const DENSITY: f64 = 0.9;
+/// `drive.fill` is advised in steps of this share.
+const STEP: f64 = 0.05;
+
+/// What gives the cache at least half of its room, beside idle time.
+struct Room {
+    /// Free blocks of each plane up to which the drive has to collect while it is idle.
+    free_blocks: u64,
+    /// Share of the drive that may hold data; 0: none of it.
+    fill: f64,
+}
+
+impl Room {
+    fn of(plan: &DrivePlan) -> Self {
+        let (values, geometry) = (&plan.config.values, &plan.geometry);
+        let planes = f64::from(geometry.planes());
+        let blocks = f64::from(geometry.blocks()) / planes;
+        let share = values.real("ftl.slc.share");
+        let half = ((share * blocks).ceil() / 2.0).ceil();
+        let stay_free = f64::max(values.whole("ftl.gc.free_blocks") as f64, values.real("ftl.slc.fold_below") * blocks);
+        // Where writes wait for folding the cache is a share of the blocks without data.
+        let without_data = if folds_first(plan) { half / share } else { 0.0 };
+        let free = (half + stay_free + 1.0).max(without_data).ceil() + 1.0;
+        let pages = (blocks - free - OPEN) * planes * f64::from(geometry.pages_per_block);
+        let fill = DENSITY * pages / f64::from(plan.user_pages);
+        Self { free_blocks: free as u64, fill: ((fill / STEP).floor() * STEP).clamp(0.0, 1.0) }
+    }
+}
+
+fn folds_first(plan: &DrivePlan) -> bool {
+    plan.config.values.name("ftl.slc.after") == "fold"
+}
+
+/// Settings that give the cache at least half of its room. Those in force are left out.
+fn remedies(plan: &DrivePlan) -> Vec<String> {
+    let values = &plan.config.values;
+    let mut set = Vec::new();
+    if !values.on("ftl.slc.fold_idle") {
+        set.push("ftl.slc.fold_idle = true".to_owned());
+    }
+    if values.whole("host.idle_after") == 0 {
+        set.push("host.idle_after = 1ms".to_owned());
+    }
+    if matches!(values.get(KEY), Some(Value::Whole(_))) {
+        set.push(format!("{KEY} = auto"));
+    }
+    if !is_above_zero(values, "ftl.slc.share") {
+        // The drive folds no block that the host has open.
+        if set.is_empty() {
+            set.push("ftl.slc.blocks = 2".to_owned());
+        }
+        return set;
+    }
+    let room = Room::of(plan);
+    if room.fill == 0.0 {
+        return Vec::new();
+    }
+    let is_too_full = values.real("drive.fill") > room.fill;
+    if is_too_full {
+        set.push(format!("drive.fill = {:.0}%", room.fill * 100.0));
+    }
+    // Idle time alone collects blocks of which at most half is valid.
+    let needs_more = is_too_full || folds_first(plan) || set.is_empty();
+    if needs_more && values.whole("ftl.gc.background_free_blocks") < room.free_blocks {
+        set.push(format!("ftl.gc.background_free_blocks = {}", room.free_blocks));
+    }
+    set
 }
 
 /// How much of the SLC cache is free when measuring begins, where there is one.
@@ -131,30 +197,17 @@ pub(super) fn note<D: Measurable>(plan: &DrivePlan, device: &D) -> Option<String
     let of = |name: &str| reports.iter().find_map(|report| report.counters.get(name)).copied();
     let [most, free] = [of("slc_pages")?, of("slc_free_pages")?];
     let told = |pages: u64| quantity::format_size(pages * u64::from(plan.geometry.page_bytes));
-    let share = free as f64 / most.max(1) as f64 * 100.0;
-    let values = &plan.config.values;
-    let why = match Rest::of(plan) {
-        _ if share >= 50.0 => "",
-        _ if !values.on("ftl.slc.fold_idle") => {
-            "; ftl.slc.fold_idle = false keeps the drive from folding it in idle time"
-        }
-        Rest::UntilDone if most <= one_block_each(plan) => {
-            "; the cache has one block in each plane, and the drive folds no block that the host has open: raise \
-             ftl.slc.blocks or ftl.slc.share"
-        }
-        Rest::UntilDone => {
-            "; flash that holds data has no room for a cache: lower drive.fill for more, or set \
-             ftl.gc.background_free_blocks = 8 for a part"
-        }
-        Rest::For(_) => "; drive.rest = auto lets the drive fold all that it can",
-        Rest::Not if values.whole("host.idle_after") == 0 => {
-            "; host.idle_after = 0ns leaves the drive no idle time to fold it in"
-        }
-        Rest::Not => "; drive.rest = auto lets the drive fold it first",
+    let share = free as f64 / most.max(1) as f64;
+    let set = if share < 0.5 { remedies(plan) } else { Vec::new() };
+    let advice = if set.is_empty() {
+        String::new()
+    } else {
+        format!(". For half of it or more, set {}", layer::spelling::joined(&set, "and"))
     };
     Some(format!(
-        "The SLC cache has room for {} when measuring begins: {share:.0} % of {}, the most it takes{why}.",
+        "The SLC cache has room for {} when measuring begins: {:.0} % of {}, the most it takes{advice}.",
         told(free),
+        share * 100.0,
         told(most)
     ))
 }

@@ -244,17 +244,24 @@ fn told<'a>(result: &'a RunResult, part: &str) -> Option<&'a str> {
     result.notes.iter().map(String::as_str).find(|note| note.contains(part))
 }
 
+/// The settings that the note of the cache advises.
+fn advice(result: &RunResult) -> Vec<String> {
+    let note = told(result, "The SLC cache has room for").unwrap();
+    let Some((_, set)) = note.split_once("set ") else { return Vec::new() };
+    set.trim_end_matches('.').replace(" and ", ", ").split(", ").map(|one| one.replace(" = ", "=")).collect()
+}
+
 /// A drive at half full had its cliff at once, as nothing had folded what preconditioning wrote.
 #[test]
 fn the_slc_cache_of_a_drive_in_use_is_empty_when_measuring_begins() {
-    for (full, why) in [
-        ("drive.rest=0ns", "drive.rest = auto lets the drive fold it"),
-        ("host.idle_after=0ns", "host.idle_after = 0ns leaves the drive no idle time"),
+    for (full, advised) in [
+        ("drive.rest=0ns", "drive.rest=auto"),
+        ("host.idle_after=0ns", "host.idle_after=1ms"),
+        ("ftl.slc.fold_idle=false", "ftl.slc.fold_idle=true"),
     ] {
         let (free, result) = rested("uniform-read", &[full]);
         assert!(free < 0.1, "{full}: {free}");
-        let note = told(&result, "The SLC cache has room for").unwrap();
-        assert!(note.contains(why), "{note}");
+        assert_eq!(advice(&result), [advised]);
     }
     for more in [
         &[][..],
@@ -351,33 +358,30 @@ fn what_a_cache_does_not_go_with_is_refused_with_the_reason() {
     }
 }
 
-/// The note of a full drive advises a key: it keeps a part of the cache free, and lowers none.
+/// The note advised what was in force already, and following it did not end it.
 #[test]
-fn a_full_drive_keeps_a_part_of_its_cache_by_the_key_that_its_note_advises() {
-    let of = |free: &str| {
-        let free = format!("ftl.gc.background_free_blocks={free}");
-        rested("uniform-read", &["drive.precondition=overwrite", "ftl.slc.share=85%", "drive.fill=100%", &free])
-    };
-    let [(without, result), (with, _)] = ["0", "8"].map(of);
-    let note = told(&result, "The SLC cache has room for").unwrap();
-    assert!(note.contains("set ftl.gc.background_free_blocks = 8 for a part"), "{note}");
-    assert!(with > without + 0.02, "{with} of the cache with the key, {without} without");
-}
-
-/// It said that flash that holds data has no room for it, and `drive.fill` changes nothing.
-#[test]
-fn a_static_cache_of_one_block_a_plane_says_why_it_is_full() {
-    let note = |blocks: &str| {
-        let blocks = format!("ftl.slc.blocks={blocks}");
-        let texts = ["drive.scale=64", "ftl.slc.share=0%", &blocks, "workload.requests=10"];
+fn the_advice_of_the_cache_gives_it_half_of_its_room() {
+    let of = |texts: &[String]| {
         let settings: Vec<Setting> = texts.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
         let options = SessionOptions { workload: "uniform-write".to_owned(), snapshots: None };
-        let result = session::run(Config::load("generic-tlc-client", &settings).unwrap(), &options, &mut ()).unwrap();
-        told(&result, "The SLC cache has room for").unwrap().to_owned()
+        session::run(Config::load("generic-tlc-client", &settings).unwrap(), &options, &mut ()).unwrap()
     };
-    let one = note("1");
-    assert!(one.contains("one block in each plane") && one.contains("raise ftl.slc.blocks"), "{one}");
-    assert!(!note("2").contains("one block in each plane"));
+    for more in [
+        &[][..],
+        &["ftl.gc.background_free_blocks=8"],
+        &["ftl.slc.share=10%", "drive.fill=50%"],
+        &["ftl.slc.share=0.1%", "ftl.slc.after=direct"],
+        &["ftl.slc.share=30%", "ftl.slc.after=direct", "drive.rest=0ns"],
+        &["ftl.slc.share=0%", "ftl.slc.blocks=1"],
+    ] {
+        let few = ["drive.scale=128", "workload.requests=10"];
+        let mut texts: Vec<String> = few.iter().chain(more).map(ToString::to_string).collect();
+        let advised = advice(&of(&texts));
+        assert!(!advised.is_empty(), "{more:?}");
+        texts.extend(advised);
+        let result = of(&texts);
+        assert_eq!(advice(&result), [""; 0], "{texts:?}: {:?}", told(&result, "The SLC cache has room for"));
+    }
 }
 
 /// Errors and warnings about reserved blocks named all keys but the one that reserves them.
