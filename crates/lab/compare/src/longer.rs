@@ -40,8 +40,13 @@ pub(crate) fn needed(stacks: &[Stack], measured: &[&Measured], source: Source<'_
     if stacks.iter().any(is_chosen) || matches!(source, Source::Named("-")) {
         return None;
     }
-    let (first, requests) = measured.first().map(|one| (one, one.result.requests()))?;
-    let is_whole = |one: &&Measured| one.result.status == Status::Complete && one.result.requests() == requests;
+    let first = measured.first()?;
+    let setting = |key: &str| first.result.config.get(key).and_then(|value| value.parse::<u64>().ok());
+    let limit = setting(REQUESTS)?;
+    let requests = measured.iter().map(|one| one.result.requests()).max()?;
+    // Drives of other sizes split other requests of one trace in pieces, and each piece counts.
+    let has_ended = |one: &Measured| one.result.requests() == requests || one.result.requests() < limit;
+    let is_whole = |one: &&Measured| one.result.status == Status::Complete && has_ended(one);
     if !measured.iter().all(is_whole) {
         return None;
     }
@@ -54,8 +59,6 @@ pub(crate) fn needed(stacks: &[Stack], measured: &[&Measured], source: Source<'_
     let is_allowed = |factor: &f64| *factor >= LEAST_LONGER && (requests as f64 * factor).ceil() <= REQUESTS_MAX as f64;
     let factor = [narrow, least].into_iter().find(is_allowed)?;
     let wanted = (requests as f64 * factor).ceil();
-    let setting = |key: &str| first.result.config.get(key).and_then(|value| value.parse::<u64>().ok());
-    let limit = setting(REQUESTS)?;
     let is_generated = matches!(source, Source::Named(name) if name != SAMPLE && !is_trace(name));
     if is_generated || requests >= limit {
         return Some(Length { requests: wanted as u64, passes: None, is_shuffled: false });

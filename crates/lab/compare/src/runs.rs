@@ -433,12 +433,15 @@ impl Stack {
                 let note = (is_smaller(&result) && cost.is_some()).then(|| {
                     format!(
                         "{} is a drive of {} here (--set drive.capacity): terabytes, years and prices are of one so \
-                         large. drive.scale makes it smaller for the run alone.",
+                         large. Under a generator, drive.scale runs a smaller drive and tells the life of the whole one.",
                         self.name,
                         quantity::format_size(life.capacity_bytes())
                     )
                 });
-                [life.endurance_note(), life.uneven_note(), note].into_iter().flatten().collect()
+                [life.small_trace_doubt(), life.endurance_note(), life.uneven_note(), note]
+                    .into_iter()
+                    .flatten()
+                    .collect()
             }
             Err(error) => vec![format!("No life of {}: {error}", self.name)],
         };

@@ -31,6 +31,10 @@ pub const ENDURANCE_FACTOR: f64 = 3.0;
 /// says as little of a life as an endurance known within [`ENDURANCE_FACTOR`].
 const UNEVEN_TOLD: f64 = ENDURANCE_FACTOR;
 
+/// A trace that touches less of the drive than this share leaves most data where it is: copies of such data are most of
+/// the write amplification of a drive in use.
+const SMALL_TRACE: f64 = 0.25;
+
 /// The cost of a drive, in any currency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Price {
@@ -307,21 +311,22 @@ impl LifeReport {
     /// Remarks for the reader.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        notes.extend(self.small_trace_doubt());
         notes.extend(self.endurance_note());
         notes.extend(self.uneven_note());
         let erases = self.window.mean();
         if erases < ERASES_FEW {
             notes.push(format!(
-                "The average block was erased only {erases:.1} times while it was measured: more \
-                requests (--requests, or workload.repeat for a trace) narrow the interval."
+                "The average block was erased only {erases:.1} times while it was measured: {:.1} \
+                times as many requests (--requests, or workload.repeat for a trace) narrow the interval.",
+                ERASES_FEW / erases
             ));
         }
         if let Some(change) = self.life.pace.unsteady {
             let how = if change > 1.0 { "more" } else { "less" };
             notes.push(format!(
                 "Not steady: blocks were erased {:.0} % {how} often for each byte in the second half of \
-                the run than in the first. The second half counts; drive.precondition = steady, or a longer run, would \
-                tell more.",
+                the run than in the first. The second half counts. A longer run tells more.",
                 (change - 1.0).abs() * 100.0
             ));
         }
@@ -333,9 +338,8 @@ impl LifeReport {
             );
         }
         // The run itself tells that it fell behind.
-        let arrivals = self.window.arrivals_ns.unwrap_or(0.0) as u64;
         let is_own = matches!(self.per_day(), Some((_, Basis::OwnTime)));
-        if is_own && crate::behind(&self.result, arrivals).is_some() {
+        if is_own && crate::behind(&self.result).is_some() {
             notes.push(
                 "Years count the time in which requests arrived, not the time in which a drive that falls behind \
                 serves them."
@@ -364,6 +368,21 @@ impl LifeReport {
         }
         notes.extend(self.result.notes.iter().cloned());
         notes
+    }
+
+    /// The doubt about a life under a trace that touches a small share of the drive, again in each pass.
+    pub fn small_trace_doubt(&self) -> Option<String> {
+        let (times, share) = self.window.passes.filter(|(_, share)| *share < SMALL_TRACE)?;
+        let digits = usize::from(share < 0.1);
+        Some(format!(
+            "Doubt: one pass of the trace touches {:.digits$} % of the drive, and each of {times} passes \
+             (workload.repeat) writes there again. A host that writes for years uses more of the drive. So the write \
+             amplification may be too low, and the life of {} too long. Use a longer trace, or set drive.capacity so \
+             that the trace touches {:.0} % or more.",
+            share * 100.0,
+            self.result.stack,
+            SMALL_TRACE * 100.0
+        ))
     }
 
     /// Where the number of erases comes from, unless it was given: lives are proportional to it.

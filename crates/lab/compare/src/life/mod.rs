@@ -170,17 +170,7 @@ impl LifePlan {
         let narrow = ERASES_WANTED / window.mean();
         let life = LifeReport::new(result.clone(), window.clone(), self.endurance, self.terms.clone());
         let Err(error) = life else { return Some([1.0, narrow.max(1.0)]) };
-        let least = match error {
-            LifetimeError::TooShort { factor, .. } | LifetimeError::TooFewWrites { factor } => Some(factor),
-            // Twice the capacity makes a drive collect, and the next run tells the rest.
-            LifetimeError::NoErases => {
-                let written = result.host[HostOp::Write.index()].bytes;
-                Some(2.0 * window.capacity_bytes as f64 / written as f64).filter(|factor| factor.is_finite())
-            }
-            LifetimeError::Unsteady { .. } | LifetimeError::Filling { .. } => Some(UNSTEADY_LONGER),
-            LifetimeError::NoWrites | LifetimeError::TooFew { .. } | LifetimeError::Worn { .. } => None,
-        }?
-        .max(LEAST_LONGER);
+        let least = Facts::of(result, window).longer(&error)?.max(LEAST_LONGER);
         // Nothing was erased: what a narrow interval needs is told by the next run.
         Some([least, if narrow.is_finite() { narrow.max(least) } else { least }])
     }
@@ -284,46 +274,80 @@ struct Facts {
     repeat: u64,
     /// Further passes need a new order.
     needs_shuffle: bool,
+    /// It began as its workload leaves a drive (`drive.precondition`).
+    began_steady: bool,
+    /// Bytes that the host wrote, and that it sees.
+    written: u64,
+    capacity: u64,
 }
 
 impl Facts {
     fn of(result: &RunResult, window: &WearWindow) -> Self {
         let setting = |key: &str| result.config.get(key).and_then(|value| value.parse::<u64>().ok());
+        let steady = PRECONDITION.name_of(Precondition::Steady);
         Self {
             requests: result.requests(),
             limit: setting("workload.requests").unwrap_or(u64::MAX),
             repeat: setting("workload.repeat").unwrap_or(1),
             needs_shuffle: window.writes_once,
+            began_steady: result.config.get(PRECONDITION.key).is_some_and(|state| state == steady),
+            written: result.host[HostOp::Write.index()].bytes,
+            capacity: window.capacity_bytes,
         }
     }
 
+    /// How many times as long the run has to be; `None`: a longer run would not help.
+    fn longer(&self, error: &LifetimeError) -> Option<f64> {
+        match error {
+            LifetimeError::TooShort { factor, .. } | LifetimeError::TooFewWrites { factor } => Some(*factor),
+            // Twice the capacity makes a drive collect, and the next run tells the rest.
+            LifetimeError::NoErases => {
+                Some(2.0 * self.capacity as f64 / self.written as f64).filter(|factor| factor.is_finite())
+            }
+            LifetimeError::Unsteady { .. } | LifetimeError::Filling { .. } => Some(UNSTEADY_LONGER),
+            LifetimeError::NoWrites | LifetimeError::TooFew { .. } | LifetimeError::Worn { .. } => None,
+        }
+    }
+
+    /// The options that make a run so many times as long.
+    fn options(&self, factor: f64) -> String {
+        let [requests, repeat] = [self.requests, self.repeat].map(|count| (count as f64 * factor).ceil());
+        // Either limit alone would end the run too early, and ask for the other.
+        let mut options = Vec::new();
+        if self.has_ended() || self.repeat > 1 {
+            options.push(format!("--set workload.repeat={repeat:.0}"));
+            options.extend(self.needs_shuffle.then(|| "--set workload.repeat_order=shuffle".to_owned()));
+        }
+        if requests > self.limit as f64 {
+            options.push(format!("--requests {requests:.0}"));
+        }
+        options.join(" ")
+    }
+
+    fn has_ended(&self) -> bool {
+        self.requests < self.limit
+    }
+
+    /// The error, with the options that end it.
     fn told(&self, error: &LifetimeError) -> LifeError {
-        let more = match error {
-            LifetimeError::TooShort { factor, .. } | LifetimeError::TooFewWrites { factor } => {
-                let [requests, repeat] = [self.requests, self.repeat].map(|count| (count as f64 * factor).ceil());
-                let has_ended = self.requests < self.limit;
-                // Either limit alone would end the run too early, and ask for the other.
-                let mut options = Vec::new();
-                if has_ended || self.repeat > 1 {
-                    options.push(format!("--set workload.repeat={repeat:.0}"));
-                    options.extend(self.needs_shuffle.then(|| "--set workload.repeat_order=shuffle".to_owned()));
-                }
-                if requests > self.limit as f64 {
-                    options.push(format!("--requests {requests:.0}"));
-                }
-                let when = if has_ended {
-                    format!(", where the trace ended after {} requests", self.requests)
-                } else {
-                    String::new()
-                };
-                format!(" (here{when}: {})", options.join(" "))
-            }
-            LifetimeError::Unsteady { .. } | LifetimeError::Filling { .. } if self.needs_shuffle => {
-                " (here with workload.repeat_order = shuffle: this trace writes each place about once)".to_owned()
-            }
-            _ => String::new(),
+        let when = if self.has_ended() {
+            format!(", where the trace ended after {} requests", self.requests)
+        } else {
+            String::new()
         };
-        let message = format!("{error}{more}");
+        let options = self.longer(error).map(|factor| self.options(factor.max(LEAST_LONGER)));
+        let more = options.map(|options| format!(" (here{when}: {options})")).unwrap_or_default();
+        let is_unsteady = matches!(error, LifetimeError::Unsteady { .. } | LifetimeError::Filling { .. });
+        let before = if is_unsteady && !self.began_steady {
+            format!(
+                ", or begin in a steady state (--set {}={})",
+                PRECONDITION.key,
+                PRECONDITION.name_of(Precondition::Steady)
+            )
+        } else {
+            String::new()
+        };
+        let message = format!("{error}{more}{before}");
         let why = error.name();
         match error {
             LifetimeError::Worn { .. } => LifeError::Ended { why, message },

@@ -39,9 +39,8 @@ pub enum LifetimeError {
     /// The rate of erases was still on its way.
     #[error(
         "the drive is not near a steady state: in the last quarter of the window blocks were erased {by:.0} % {how} \
-         often for each byte than in the quarter before. A life can be told up to {limit:.0} %. Bring the drive to \
-         its state before the run (drive.precondition = steady), run at least twice as many requests, or run a trace \
-         at least four times (workload.repeat = 4)",
+         often for each byte than in the quarter before. A life can be told up to {limit:.0} %. Run four \
+         times as many requests",
         by = (change - 1.0).abs() * 100.0, how = if *change > 1.0 { "more" } else { "less" }, limit = TREND_MAX * 100.0
     )]
     Unsteady {
@@ -51,9 +50,8 @@ pub enum LifetimeError {
     /// Data were still growing into the spare space.
     #[error(
         "the drive was still filling up: in the last quarter of the window it held {by:.1} % of its capacity more \
-         than in the quarter before. A life can be told up to {limit:.0} %. Fill it before the run \
-         (drive.precondition = steady), run several times as many requests, or run a trace at least four times \
-         (workload.repeat = 4)", by = grown * 100.0, limit = FILLING_MAX * 100.0)]
+         than in the quarter before. A life can be told up to {limit:.0} %. Run four times as many \
+         requests", by = grown * 100.0, limit = FILLING_MAX * 100.0)]
     Filling {
         /// By how much, as a share of the capacity.
         grown: f64,

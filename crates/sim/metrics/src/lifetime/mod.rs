@@ -66,6 +66,8 @@ pub struct WearWindow {
     /// The workload is a trace that writes many pages once: repeated in the same order, it would wear the drive less
     /// than a load does.
     pub writes_once: bool,
+    /// Of a trace that ran several times: how often, and the share of the drive that one pass touches.
+    pub passes: Option<(u64, f64)>,
 }
 
 impl WearWindow {

@@ -192,7 +192,8 @@ impl Prepared {
         let beside = Beside { wear: Some(&mut recorder), ..Beside::default() };
         let result = run_session(&self.suited, snapshots, watcher, beside)?;
         let mut window = recorder.window(&self.suited.plan, &result);
-        window.writes_once = self.suited.source.once_bytes().is_some();
+        window.writes_once = self.suited.source.needs_new_order();
+        window.passes = self.suited.source.passes(&self.suited.plan);
         Ok((result, window))
     }
 

@@ -324,6 +324,17 @@ impl WorkloadSource {
         }
     }
 
+    /// Whether further passes in the order of now would be no load.
+    pub(super) fn needs_new_order(&self) -> bool {
+        self.order == RepeatOrder::Same && self.once_bytes().is_some()
+    }
+
+    /// How often a trace runs, and the share of the drive that a pass touches, where it runs several times.
+    pub(super) fn passes(&self, plan: &DrivePlan) -> Option<(u64, f64)> {
+        let touched = self.survey.as_ref().filter(|_| self.repeat > 1)?.touched_bytes();
+        Some((self.repeat, (touched as f64 / (plan.host_sectors() * SECTOR_BYTES) as f64).min(1.0)))
+    }
+
     /// The note where it is repeated in an order in which pages become invalid too evenly.
     pub(super) fn repetition_note(&self) -> Option<String> {
         let is_heard = self.repeat > 1 && self.order == RepeatOrder::Same;

@@ -149,6 +149,7 @@ impl Recorder {
             block_bytes,
             scale: plan.scale.times,
             writes_once: false,
+            passes: None,
             live_bytes: if live_bytes > 0 { live_bytes } else { u64::from(plan.user_pages) * page_bytes },
         }
     }

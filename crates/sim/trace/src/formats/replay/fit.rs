@@ -51,7 +51,7 @@ pub(super) struct Fitter {
     /// Chunks of the drive that are taken from `lowest` on; all below are (auto).
     taken: BTreeSet<u64>,
     lowest: u64,
-    /// Runs with a part at another address than their own (auto).
+    /// Runs with a part at another address than their own (auto, modulo).
     pub moved: u64,
 }
 
@@ -82,7 +82,8 @@ impl Fitter {
         Ok(())
     }
 
-    fn wrap(&self, run: Run, out: &mut VecDeque<Run>) {
+    fn wrap(&mut self, run: Run, out: &mut VecDeque<Run>) {
+        self.moved += u64::from(run.end() > self.capacity_sectors);
         let first = run.first % self.capacity_sectors;
         let sectors = run.sectors.min(self.capacity_sectors);
         let before_end = sectors.min(self.capacity_sectors - first);

@@ -252,6 +252,20 @@ impl TraceWorkload {
         }
     }
 
+    /// What became of requests that the drive has at another address.
+    fn moved_note(&self) -> String {
+        if self.options.fit == Fit::Modulo {
+            let share = self.fitter.moved as f64 / self.taken.max(1) as f64 * 100.0;
+            return format!(
+                "({share:.1} % of all) lie beyond the drive: their addresses were folded onto its own, which are \
+                 written and read more often than in the trace (workload.fit = modulo)."
+            );
+        }
+        "touch what lies beyond the drive, or was in its way, and were moved to free places in regions of 1 MiB \
+         (workload.fit = auto)."
+            .to_owned()
+    }
+
     fn below_limit(&self) -> bool {
         self.options.requests.is_none_or(|limit| self.emitted < limit)
     }
@@ -333,12 +347,7 @@ impl Workload for TraceWorkload {
                 ),
             ),
             (shortened, format!("were shortened to fit the drive (fit = {fit}).")),
-            (
-                self.fitter.moved,
-                "touch what lies beyond the drive, or was in its way, and were moved to free places in \
-                regions of 1 MiB (workload.fit = auto)."
-                    .to_owned(),
-            ),
+            (self.fitter.moved, self.moved_note()),
             (vanished, format!("touched nothing on the drive and were left out (fit = {fit}).")),
         ];
         let notes = told(of_rows).chain(self.records.order_notes()).chain(told(of_fit));
