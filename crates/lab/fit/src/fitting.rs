@@ -26,6 +26,8 @@ use units::Nanos;
 /// Times that every parameter is fitted, as a rule and at most.
 const ROUNDS: usize = 2;
 const MOST_ROUNDS: usize = 4;
+/// A value within this share of a bound stands at it: figures do not tell it more exactly.
+const AT_BOUND: f64 = 0.02;
 /// A parameter by so much larger changes its figures by at least so much, or it has no effect on them.
 const NUDGE: f64 = 0.05;
 const NO_EFFECT: f64 = 0.003;
@@ -238,18 +240,38 @@ impl<'a> Fitting<'a> {
             value = next_value(&tried).exp().clamp(low, high);
         }
         let Some((error, value, subject)) = best else { return Ok(()) };
-        let is_at_bound = (value <= low && error > enough) || (value >= high && error < -enough);
-        if is_at_bound {
-            let less = if error > 0.0 { "less" } else { "more" };
-            let (at, names) = (parameter.spoken(value), self.names(&told));
-            let text =
-                format!("stopped at its bound, {at}: {names} would take {less}. The bound: {}", parameter.source);
-            self.doubts.add(Doubt::AtBound, &[parameter.key], &text);
-        }
+        self.doubt_bound(parameter, value, [low, high], (error, enough), &told);
         let (key, text) = parameter.written(subject.config(), value);
         self.found.insert(parameter.key, Found { value: Some(value), key, text });
         self.subject = subject; // with the states that were made for it
         Ok(())
+    }
+
+    /// Warns of a parameter that ended at an end of its range: its figures want a value beyond, or would agree with one.
+    fn doubt_bound(
+        &mut self,
+        parameter: &Parameter,
+        value: f64,
+        [low, high]: [f64; 2],
+        (error, enough): (f64, f64),
+        told: &[Told],
+    ) {
+        let is_at = |bound: f64| (value / bound - 1.0).abs() < AT_BOUND;
+        let (at, names, from) = (parameter.spoken(value), self.names(told), parameter.source);
+        let wants = match (error > enough, error < -enough) {
+            (true, _) if is_at(low) => Some("less"),
+            (_, true) if is_at(high) => Some("more"),
+            _ => None,
+        };
+        let text = match wants {
+            Some(wants) => format!("stopped at its bound, {at}: {names} would take {wants}. The bound: {from}"),
+            None if is_at(low) || is_at(high) => {
+                let side = if is_at(low) { "smaller" } else { "larger" };
+                format!("ended at its bound, {at}: {names} may be true of a {side} value as well. The bound: {from}")
+            }
+            None => return,
+        };
+        self.doubts.add(Doubt::AtBound, &[parameter.key], &text);
     }
 
     /// Tries each name that a parameter may have; another one is taken where its figures are clearly nearer.
@@ -294,10 +316,10 @@ impl<'a> Fitting<'a> {
     /// One warning for each parameter, and those of figures: what the simulated drive lacks, and what is `left`.
     fn warnings(self, left: Vec<String>) -> Vec<String> {
         let lacking = self.lacking.into_iter().filter(|(_, keys)| !keys.is_empty()).map(|((number, name), keys)| {
-            let title = self.measured.experiments[number].title();
+            let title = self.measured.titled(number);
             let keys = keys.into_iter().collect::<Vec<_>>().join(", ");
             format!(
-                "{name} of \"{title}\" was not fitted to ({keys}), as the simulated drive has no {name}: begin with a \
+                "{name} of {title} was not fitted to ({keys}), as the simulated drive has no {name}: begin with a \
                  stack (--from) that has, or take it out of `fit`"
             )
         });
@@ -360,16 +382,16 @@ impl<'a> Fitting<'a> {
         let mut left = Vec::new();
         for mark in &self.evidence.marks {
             let (experiment, name) = (&self.measured.experiments[mark.0], mark.1);
-            let title = experiment.title();
+            let title = self.measured.titled(mark.0);
             if !fitted.contains(mark) {
-                left.push(format!("{name} of \"{title}\" tells no parameter of this stack: it is predicted"));
+                left.push(format!("{name} of {title} tells no parameter of this stack: it is predicted"));
                 continue;
             }
             let Some(found) = outcomes[mark.0].as_ref().ok().and_then(|found| found.get(name)) else { continue };
             let error = found / experiment.measured[name] - 1.0;
             if error.abs() > experiment.band(name).unwrap_or(0.1) {
                 left.push(format!(
-                    "{name} of \"{title}\" was fitted to and is {:+.0} % off: it contradicts other figures, or the \
+                    "{name} of {title} was fitted to and is {:+.0} % off: it contradicts other figures, or the \
                      stack has nothing that explains it",
                     error * 100.0
                 ));
@@ -379,7 +401,7 @@ impl<'a> Fitting<'a> {
     }
 
     fn names(&self, told: &[Told]) -> String {
-        let name = |(number, name, _): &Told| format!("{name} of \"{}\"", self.measured.experiments[*number].title());
+        let name = |(number, name, _): &Told| format!("{name} of {}", self.measured.titled(*number));
         told.iter().map(name).collect::<Vec<_>>().join(", ")
     }
 }
@@ -410,8 +432,8 @@ impl Subject {
         let outcomes = self.run_to_the_end(&experiments, watch)?;
         let of: BTreeMap<usize, &Outcome> = numbers.into_iter().zip(&outcomes).collect();
         let figure = |(number, name, _): &Told| {
-            let title = measured.experiments[*number].title();
-            let found = of[number].as_ref().map_err(|text| FitError::Unfit(format!("\"{title}\": {text}")))?;
+            let unfit = |text: &String| FitError::Unfit(format!("{}: {text}", measured.titled(*number)));
+            let found = of[number].as_ref().map_err(unfit)?;
             Ok(found.get(name).copied())
         };
         told.iter().map(figure).collect()

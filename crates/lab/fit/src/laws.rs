@@ -275,6 +275,13 @@ impl MeasuredDrive {
         format!("experiment {}{line}", number + 1)
     }
 
+    /// What messages call an experiment: its title, and its place where others have the same title.
+    pub fn titled(&self, number: usize) -> String {
+        let title = self.experiments[number].title();
+        let is_alone = self.experiments.iter().filter(|other| other.title() == title).count() == 1;
+        if is_alone { format!("\"{title}\"") } else { format!("\"{title}\", {},", self.place(number)) }
+    }
+
     /// Whether experiments can be of one drive: no latency of half of the requests or more is shorter than the host's
     /// share of it, an experiment that is stated twice has about the same figures in whatever form, and harder work
     /// takes no less time ([`crate::orderings`]). `place` is what messages call an experiment.

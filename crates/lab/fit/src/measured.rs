@@ -257,6 +257,19 @@ impl Experiment {
 mod tests {
     use super::*;
 
+    /// Errors of two experiments of one name named the same.
+    #[test]
+    fn experiments_of_one_title_are_told_apart() {
+        let one = "[[experiment]]\nkind = \"closed\"\nop = \"read\"\nsource = \"s\"\nmeasured = { iops = 10_000 }\n";
+        let [first, deeper] = ["depth = 1\n", "depth = 4\n"].map(|depth| one.to_owned() + depth);
+        let text = format!("name = \"d\"\ncapacity = \"1GiB\"\n[source.s]\ntext = \"t\"\n{first}{first}{deeper}");
+        let drive = MeasuredDrive::from_text(&text, "test").unwrap();
+        let [one, other, third] = [0, 1, 2].map(|number| drive.titled(number));
+        assert!(one.ends_with("depth 1\", experiment 1 (line 5),"), "{one}");
+        assert!(other.ends_with("depth 1\", experiment 2 (line 11),"), "{other}");
+        assert!(third.ends_with("depth 4\""), "{third}");
+    }
+
     /// One try took twelve million writes for the mean of a drive that is full of them.
     #[test]
     fn a_drive_full_of_writes_ends_early_where_means_alone_are_wanted() {

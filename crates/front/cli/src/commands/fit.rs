@@ -58,8 +58,8 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
         let numbers: Vec<usize> = (0..measured.experiments.len()).collect();
         let outcomes = subject.all(&measured, &numbers, &progress).map_err(ended)?;
         let mut warnings = Vec::new();
-        for (experiment, outcome) in measured.experiments.iter().zip(&outcomes) {
-            warnings.extend(outcome.as_ref().err().map(|problem| format!("\"{}\": {problem}", experiment.title())));
+        for (number, outcome) in outcomes.iter().enumerate() {
+            warnings.extend(outcome.as_ref().err().map(|problem| format!("{}: {problem}", measured.titled(number))));
         }
         // Marked figures are judged as all others, but for those that a built-in stack was fitted to.
         let is_own = KNOWN.iter().any(|known| known.stack == stack && known.name == arguments.measured);

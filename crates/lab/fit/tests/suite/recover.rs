@@ -113,6 +113,24 @@ fn a_fit_that_wants_a_read_no_part_has_stops_at_the_bound_and_says_so() {
     assert_eq!(fitted.warnings.iter().filter(told).count(), 1, "{:?}", fitted.warnings);
 }
 
+/// A parameter whose figures are met at its bound may be anything beyond it, and nothing was said.
+#[test]
+fn a_parameter_that_ends_at_its_bound_with_its_figures_met_is_named() {
+    let fitted = |mean: f64| {
+        let text = format!(
+            "name = \"d\"\ncapacity = \"4GiB\"\n[source.s]\ntext = \"t\"\n[[experiment]]\nkind = \"closed\"\nop = \"read\"\n\
+             depth = 1\nsource = \"s\"\nfit = [\"mean\"]\nmeasured = {{ mean = \"{mean:.0}ns\" }}\n"
+        );
+        let measured = MeasuredDrive::from_text(&text, "test").unwrap();
+        fit(Subject::new(STACK, &settings(&[]), &measured, 1).unwrap(), &measured, &()).unwrap()
+    };
+    let least = fitted(9e3).outcomes[0].as_ref().unwrap()["mean"];
+    let warnings = fitted(least).warnings;
+    let told = |warning: &&String| warning.starts_with("flash.read_time ended at its bound, 20");
+    assert_eq!(warnings.iter().filter(told).count(), 1, "{warnings:?}");
+    assert!(warnings.iter().any(|warning| warning.contains("may be true of a smaller value as well. The bound: ")));
+}
+
 /// A stack from before there was a time for requests.
 #[test]
 fn a_stack_with_a_time_for_pages_alone_keeps_it_unless_large_reads_are_fitted() {
