@@ -274,22 +274,22 @@ impl Look<'_> {
                 "each of the designs with the shortest tail is beaten by another one; more repetitions would tell",
             );
         };
-        let mut text = format!(
-            "{} has the shortest {tail}, {}, and all designs have the same spare space and memory.",
-            (self.name)(chosen),
-            self.value(chosen)
-        );
+        let equal: Vec<usize> = std::iter::once(best)
+            .chain(same.iter().copied())
+            .filter(|at| *at != chosen && self.front.unbeaten.contains(at))
+            .collect();
+        let names: Vec<String> = std::iter::once(chosen).chain(equal).map(self.name).collect();
+        let value = self.value(chosen);
+        // Of designs that cannot be told apart none is the best.
+        let shortest = if let [name] = names.as_slice() {
+            format!("{name} has the shortest {tail}, {value}")
+        } else {
+            format!("{} cannot be told apart: they have the shortest {tail}, {value} of the first", listed(&names))
+        };
+        let mut text = format!("{shortest}, and all designs have the same spare space and memory.");
         let next = self.shortest(others().filter(|at| !same.contains(at) && *at != chosen));
         if let Some(next) = next {
             let _ = write!(text, " {} ({}) is longer {}.", (self.name)(next), self.value(next), self.sure());
-        }
-        let names: Vec<String> = std::iter::once(best)
-            .chain(same)
-            .filter(|at| *at != chosen && self.front.unbeaten.contains(at))
-            .map(self.name)
-            .collect();
-        if !names.is_empty() {
-            let _ = write!(text, " {} cannot be told from {}.", (self.name)(chosen), listed(&names));
         }
         Advice { recommended: Some(chosen), best: None, knee: None, text }
     }

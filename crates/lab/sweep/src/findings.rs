@@ -381,9 +381,9 @@ pub(crate) mod tests {
         let clear = said([around(100.0, 1.0), around(101.0, 1.0), around(200.0, 1.0)]);
         assert_eq!(
             clear,
-            "ftl.gc.victim greedy has the shortest read p99, 100.0 ±2.5 µs, and all designs have the same spare space \
-             and memory. ftl.gc.victim random (200.0 ±3.1 µs) is longer beyond the intervals. ftl.gc.victim greedy \
-             cannot be told from ftl.gc.victim fifo."
+            "ftl.gc.victim greedy and ftl.gc.victim fifo cannot be told apart: they have the shortest read p99, 100.0 \
+             ±2.5 µs of the first, and all designs have the same spare space and memory. ftl.gc.victim random (200.0 \
+             ±3.1 µs) is longer beyond the intervals."
         );
     }
 

@@ -75,15 +75,29 @@ pub(crate) fn axis(metric: &Metric, most: f64) -> (f64, Box<dyn Fn(f64) -> Strin
 pub(crate) fn listed(names: &[String]) -> String {
     /// Most that are named.
     const MOST: usize = 3;
+    // Names of several keys have commas of their own.
+    let has_commas = names.iter().any(|name| name.contains(", "));
+    let between = if has_commas { "; " } else { ", " };
     if names.len() > MOST + 1 {
-        return format!("{} and {} more", names[..MOST].join(", "), names.len() - MOST);
+        return format!("{} and {} more", names[..MOST].join(between), names.len() - MOST);
     }
-    joined(names, "and")
+    match names {
+        [first @ .., last] if has_commas && !first.is_empty() => format!("{}; and {last}", first.join(between)),
+        _ => joined(names, "and"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Three designs of two keys each read as six names.
+    #[test]
+    fn names_with_commas_are_told_apart() {
+        let names = ["a 1, b 2", "a 1, b 3", "a 2, b 3"].map(str::to_owned);
+        assert_eq!(listed(&names), "a 1, b 2; a 1, b 3; and a 2, b 3");
+        assert_eq!(listed(&["a", "b", "c"].map(str::to_owned)), "a, b and c");
+    }
 
     #[test]
     fn values_have_the_unit_that_suits_them() {
