@@ -12,7 +12,8 @@ use std::io;
 use std::path::Path;
 use trace::WorkloadError;
 use trace::formats::{
-    OddLines, OpenOptions, Order, TraceSummary, long_duration, open, read_in_order, summarise, write_nandarium,
+    OddLines, OpenOptions, Order, ReadStatistics, TraceError, TraceSummary, long_duration, open, read_in_order,
+    summarise, write_nandarium,
 };
 
 pub fn execute(command: &TraceCommand) -> Result<(), Failure> {
@@ -58,6 +59,11 @@ fn info(arguments: &TraceInfoArguments) -> Result<(), Failure> {
 pub fn told(input: &TraceInput) -> Result<(String, Value), Failure> {
     check_is_trace(&input.file)?;
     let summary = read_in_order(&input.file, &options(input)?, summarise)?;
+    let ReadStatistics { dropped_zero, dropped_other, dropped_odd, dropped_cut, .. } = summary.statistics;
+    if summary.records + dropped_zero + dropped_other + dropped_odd + dropped_cut == 0 {
+        let path = input.file.clone();
+        return Err(WorkloadError::from(TraceError::CommentsOnly { path }).into());
+    }
     let mut document = serde_json::to_value(&summary).map_err(Failure::failed)?;
     document["command"] = command(input).into();
     let mut text = text(&input.file, &summary);
@@ -149,7 +155,11 @@ pub fn text(name: &str, summary: &TraceSummary) -> String {
     let left_out = &summary.statistics;
     let [comments, zero, other] = [left_out.dropped_comment, left_out.dropped_zero, left_out.dropped_other].map(count);
     let moved = count(left_out.reordered + left_out.clamped);
-    line("left out", format!("{comments} comments, {zero} of size 0, {other} others; {moved} moved in time"));
+    let odd = match left_out.dropped_odd + left_out.dropped_cut {
+        0 => String::new(),
+        odd => format!("{} odd lines, ", count(odd)),
+    };
+    line("left out", format!("{comments} comments, {zero} of size 0, {odd}{other} others; {moved} moved in time"));
     for note in &summary.notes {
         line("note", note.clone());
     }

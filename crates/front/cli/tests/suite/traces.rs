@@ -41,6 +41,31 @@ fn trace_info_ends_with_a_command_that_runs_the_trace() {
     assert_eq!(again.code, 0, "{}", again.err);
 }
 
+/// Comments alone had the advice to name columns, blank lines had a file of "", and a format made both a trace of none.
+#[test]
+fn a_file_of_comments_or_blank_lines_is_said_to_be_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.csv");
+    for (contents, format) in [("# a\n\n# b\n", ""), ("\n\n\n", ""), ("\n\n", "msr"), ("", "msr")] {
+        std::fs::write(&path, contents).unwrap();
+        let given = ["--format", format];
+        let format = if format.is_empty() { &[] } else { &given[..] };
+        let refused = said(nandarium(&[&["trace", "info", path.to_str().unwrap()], format].concat()));
+        assert_eq!(refused.code, 2, "{contents:?}: {}", refused.err);
+        assert!(refused.err.contains("it has only comments and blank lines"), "{contents:?}: {}", refused.err);
+    }
+}
+
+/// Odd lines stood in a note alone, and the line of what was left out had zeros.
+#[test]
+fn odd_lines_count_among_what_trace_info_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = (0..20).map(|at| format!("{at},0,R,0,4096\n")).collect::<Vec<_>>().concat();
+    let path = trace(folder.path(), &format!("{good}nothing\n20,0,R,0,4096\n"));
+    let plain = said(nandarium(&["trace", "info", &path]));
+    assert!(plain.out.contains("0 of size 0, 1 odd lines, 0 others"), "{} {}", plain.out, plain.err);
+}
+
 #[test]
 fn trace_info_as_json_has_null_where_nothing_is_known() {
     let folder = tempfile::tempdir().unwrap();

@@ -102,6 +102,18 @@ fn modulo_splits_across_the_end() {
     assert_eq!(places(&requests), [(0, 2040, 8), (0, 0, 8), (5, 0, 1)]);
 }
 
+/// Addresses were folded together, and no note said how many.
+#[test]
+fn modulo_tells_the_share_that_it_folds() {
+    let rows = "0,0,W,0,4096,0\n1,0,W,4096,4096,0\n2,0,W,8192,4096,0\n3,0,W,2097152,4096,0\n";
+    let file = file(rows);
+    let options = TraceOptions { fit: Fit::Modulo, ..drive(1) };
+    let mut workload = TraceWorkload::open(file.path().to_str().unwrap(), &options).unwrap();
+    drain(&mut workload).unwrap();
+    let notes = workload.notes();
+    assert!(notes.iter().any(|note| note.starts_with("1 requests (25.0 % of all) lie beyond the drive")), "{notes:?}");
+}
+
 #[test]
 fn compact_needs_only_the_touched_chunks() {
     let rows = "0,0,W,1099511627776,4096,0\n1,0,W,512,512,0\n2,0,T,0,2199023255552,0\n3,0,R,1099511627776,4096,0\n";

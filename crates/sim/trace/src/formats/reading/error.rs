@@ -149,6 +149,9 @@ pub enum TraceError {
     /// One line with nothing but names of columns.
     #[error("{path}: the trace holds no requests: its only line, \"{line}\", names columns")]
     HeadingOnly { path: String, line: String },
+    /// Comments and blank lines alone.
+    #[error("{path}: the trace holds no requests: it has only comments and blank lines")]
+    CommentsOnly { path: String },
     /// Several formats fit the contents.
     #[error(
         "{path}: the contents fit {count} formats that differ in units or meaning, and nothing in the file tells them \

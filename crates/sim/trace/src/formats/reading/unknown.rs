@@ -34,6 +34,9 @@ pub(super) fn unrecognised(
         let line = String::from_utf8_lossy(sample).trim().to_owned();
         return TraceError::HeadingOnly { path, line };
     }
+    if whole && is_text(sample) && sample_lines(sample, whole).all(|(_, line)| is_comment(line)) {
+        return TraceError::CommentsOnly { path };
+    }
     let lines: Vec<&[u8]> = sample_lines(sample, whole).map(|(_, line)| line).take(SAMPLE_LINES).collect();
     if !is_text(sample) {
         let binary = FORMATS.iter().filter(|format| matches!((format.parser)(), Parser::Frames(_)));
