@@ -2,7 +2,7 @@ import { shares, sum, type Share } from "./causes";
 import { NEEDED } from "./quantiles";
 import type { Num, Run, Slice } from "./types";
 
-export type Scope = "both" | "read" | "write";
+export type Scope = "both" | "read" | "write" | "flush";
 export type Blame = "direct" | "root";
 
 export interface View {
@@ -76,7 +76,9 @@ export function waitingShare(run: Run, view: View, slice: Slice): Num {
 }
 
 export function requestsIn(run: Run, scope: Scope): number {
-  const { read, write } = run.result.latency_ns;
-  const counts = { read: read?.count ?? 0, write: write?.count ?? 0 };
+  const { read, write, flush } = run.result.latency_ns;
+  // Older results tell no causes of flushes.
+  const flushes = run.result.waiting_by_op?.flush ? (flush?.count ?? 0) : 0;
+  const counts = { read: read?.count ?? 0, write: write?.count ?? 0, flush: flushes };
   return scope === "both" ? counts.read + counts.write : counts[scope];
 }

@@ -34,6 +34,19 @@ export const count: Format = (value) => (isNumber(value) ? Math.round(value).toL
 
 export const plain: Format = (value) => (isNumber(value) ? significant(value) : NONE);
 
+/** The ends and the middle of an interval, with the digits that the interval supports: as tables of the program have them. */
+export function between(values: readonly [number, number, number]): [string, string, string] {
+  const ratio = Math.max(values[0], values[2]) / Math.min(values[0], values[2]);
+  const digits = ratio < 1.02 ? 4 : ratio < 1.2 ? 3 : 2;
+  const [first, middle, last] = values.map((value) => {
+    if (value <= 0) return "0";
+    const rounded = Number(value.toPrecision(digits));
+    const places = Math.max(0, digits - 1 - Math.floor(Math.log10(rounded)));
+    return rounded.toLocaleString("en-US", { minimumFractionDigits: Math.min(places, 12), maximumFractionDigits: Math.min(places, 12) });
+  });
+  return [first ?? NONE, middle ?? NONE, last ?? NONE];
+}
+
 export const time: Format = (value) => {
   if (!isNumber(value)) return NONE;
   if (value === 0) return "0";

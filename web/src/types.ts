@@ -158,7 +158,8 @@ export interface Result {
   latency_ns: Record<Operation, Latency>;
   waiting: Sliced<Causes>;
   waiting_root: Sliced<Causes>;
-  waiting_by_op: Record<"read" | "write", OpWaiting>;
+  /** Older results have no flushes here. */
+  waiting_by_op: Record<"read" | "write", OpWaiting> & { flush?: OpWaiting };
   service_ns: Sliced<Num>;
   flash: { reads: Causes; programs: Causes; erases: Causes };
   /** Bytes of the blocks that were erased; older results do not have it. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { axisTime, compact, factor, percent, rate, size, time } from "../src/format";
+import { axisTime, between, compact, factor, percent, rate, size, time } from "../src/format";
 import { quantileCurve, quantileGrid, quantileName, quantileTicks, zeroShare } from "../src/quantiles";
 
 const words = (text: string): string => text.replaceAll("\u202f", " ");
@@ -13,6 +13,14 @@ test("times choose a unit and keep three digits", () => {
   assert.equal(words(time(1.5e9)), "1.50 s");
   assert.equal(words(axisTime(5e6)), "5 ms");
   assert.equal(time(null), "\u2013");
+});
+
+/** The page told a life of "3.27 years (1.09 to 9.81)" beside a table with 3.3 and its ends. */
+test("intervals have the digits that they support", () => {
+  assert.deepEqual(between([1.0912, 3.2736, 9.8208]), ["1.1", "3.3", "9.8"]);
+  assert.deepEqual(between([10.02, 10.08, 10.15]), ["10.02", "10.08", "10.15"]);
+  assert.deepEqual(between([1_234, 1_300, 1_400]), ["1,230", "1,300", "1,400"]);
+  assert.deepEqual(between([0.000_2, 0.000_25, 0.001_9]), ["0.00020", "0.00025", "0.0019"]);
 });
 
 test("rates are decimal, sizes binary", () => {

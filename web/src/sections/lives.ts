@@ -1,5 +1,5 @@
 import { h, lookup, metric, section, type Child } from "../dom";
-import { count, NONE, plain, size, type Format } from "../format";
+import { between, count, NONE, plain, size, type Format } from "../format";
 import { table } from "../parts/table";
 import type { Num, Run } from "../types";
 import { ratioOf, type Row } from "./comparison";
@@ -9,9 +9,10 @@ import { runLabel } from "./waiting";
 /** An estimate of a life with its interval. */
 function interval(key: string): (run: Run) => HTMLElement {
   return (run) => {
-    const [earliest, latest] = [lookup(run, ["life", key, "earliest"]), lookup(run, ["life", key, "latest"])];
-    const range = earliest !== null && latest !== null ? ` (${plain(earliest)} to ${plain(latest)})` : "";
-    return h("span", {}, metric(run, ["life", key, "estimate"], plain), range);
+    const [earliest, middle, latest] = ["earliest", "estimate", "latest"].map((end) => lookup(run, ["life", key, end]));
+    if (!earliest || !middle || !latest) return h("span", {}, metric(run, ["life", key, "estimate"], plain));
+    const [first, estimate, last] = between([earliest, middle, latest]);
+    return h("span", {}, metric(run, ["life", key, "estimate"], () => estimate), ` (${first} to ${last})`);
   };
 }
 

@@ -30,6 +30,7 @@ export function whySlow(runs: readonly Run[]): HTMLElement {
         { value: "both", label: "Both" },
         { value: "read", label: "Reads" },
         { value: "write", label: "Writes" },
+        ...(runs.some((run) => requestsIn(run, "flush") > 0) ? [{ value: "flush" as const, label: "Flushes" }] : []),
       ],
       choice.scope,
       (scope) => {
@@ -85,7 +86,7 @@ function drawing(runs: readonly Run[], choice: Choice): HTMLElement[] {
   if (shown.length === 0) {
     if (runs.every(isCounted)) return [empty("No time passes in these runs (engine.time = none): nothing waits.")];
     if (runs.every(tellsNoCauses)) return [empty("These runs did not record what requests wait for (engine.causes = false).")];
-    return [empty(choice.scope === "both" ? "No reads or writes in this result." : `No ${choice.scope}s in this result.`)];
+    return [empty(choice.scope === "both" ? "No reads or writes in this result." : `No ${choice.scope === "flush" ? "flushe" : choice.scope}s in this result.`)];
   }
   const several = runs.length > 1;
   const slices = slicesOf(shown, choice.scope);

@@ -251,7 +251,8 @@ impl Comparison<'_> {
         let has_lives = interrupted.is_none() && stacks.iter().any(|stack| stack.plan.is_some());
         let count = self.counted(asked.repetitions, unfit.as_deref(), unrepeated.as_ref());
         let answer = has_lives.then(|| Answer::of(&stacks, &ran, &repeated, count));
-        let mut notes = together(&ran);
+        let mut notes = missing(&ran, interrupted.as_ref(), unrepeated.as_ref());
+        notes.extend(together(&ran));
         notes.extend(unfit.map(|reason| format!("No repetitions: {reason}, and means take whole runs of all drives.")));
         notes.extend(answer.as_ref().and_then(|answer| answer.unpriced.clone()));
         Ok(Compared { ran, repeated, answer, notes, interrupted, unrepeated })
@@ -306,6 +307,24 @@ impl Comparison<'_> {
         };
         RunCount { runs: if matches!(why, Why::NotRepeated(_)) { 1 } else { wanted }, why }
     }
+}
+
+/// What an interruption left out, so that nobody takes a table of some runs for the whole.
+fn missing(ran: &[Ran], interrupted: Option<&CompareError>, unrepeated: Option<&CompareError>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(CompareError::Interrupted(problems)) = interrupted {
+        notes.push(format!("Doubt: the comparison was interrupted and lacks drives ({}).", problems.join("; ")));
+    }
+    let early = ran.iter().filter(|one| one.result.status == Status::Interrupted);
+    let early: Vec<&str> = early.map(|one| one.result.stack.as_str()).collect();
+    if !early.is_empty() {
+        let names = layer::spelling::joined(&early, "and");
+        notes.push(format!("Doubt: interrupted: figures of {names} cover only the requests that ran until then."));
+    }
+    if let Some(CompareError::Unrepeated) = unrepeated {
+        notes.push("Doubt: the repetitions were interrupted: all figures are of the first runs alone.".to_owned());
+    }
+    notes
 }
 
 /// What is to be said of all together.

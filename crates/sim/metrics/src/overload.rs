@@ -42,7 +42,7 @@ const FOR_A_DIE: f64 = 4.0;
 /// Parts of a backlog in which its load is compared with what the drive serves: a ramp is steep at its end.
 const PARTS: usize = 8;
 /// A part whose load is so many times what the drive serves is a burst: no time between requests is told from it.
-const BURST: f64 = 50.0;
+const BURST: f64 = 10_000.0;
 /// Times that are kept.
 const TIMES: usize = 512;
 

@@ -290,7 +290,11 @@ impl RunResult {
             "waiting": both["direct"],
             "waiting_root": both["root"],
             "service_ns": both["service_ns"],
-            "waiting_by_op": {"read": by_op(HostOp::Read), "write": by_op(HostOp::Write)},
+            "waiting_by_op": {
+                "read": by_op(HostOp::Read),
+                "write": by_op(HostOp::Write),
+                "flush": by_op(HostOp::Flush),
+            },
             "flash": self.flash_json(),
             "erased_bytes": self.erased_bytes(),
             "waf": self.by_cause_of_programs(|programs| self.waf_of(programs)),

@@ -27,11 +27,13 @@ struct Line {
     reason: Reason,
     /// Whether it stands where all runs have a reason alone.
     is_told_without_values: bool,
+    /// It is a part of the line of this metric.
+    part_of: Option<&'static Metric>,
 }
 
 impl Line {
     fn new(label: impl Into<String>, show: fn(f64) -> String, value: Value, reason: Reason) -> Self {
-        Self { label: label.into(), value, show, metric: None, reason, is_told_without_values: false }
+        Self { label: label.into(), value, show, metric: None, reason, is_told_without_values: false, part_of: None }
     }
 
     fn repeated_as(self, metric: &str) -> Self {
@@ -40,6 +42,10 @@ impl Line {
 
     fn waf(self) -> Self {
         Self { reason: Box::new(|result, _| waf_refused(result)), ..self }
+    }
+
+    fn part_of(self, metric: &str) -> Self {
+        Self { part_of: Metric::named(metric), ..self }
     }
 
     fn told_without_values(self) -> Self {
@@ -151,7 +157,11 @@ fn figures(results: &[&RunResult], lives: &[&Lived], documents: &[Document]) -> 
         }
         let figure = |place: usize| repeated_figure(documents.get(place)?, line.metric?);
         let is_repeated = (0..results.len()).all(|place| figure(place).is_some());
-        row(line.label.clone(), &|place| match figure(place).filter(|_| is_repeated) {
+        // Beside the mean of several runs: parts of one run do not sum up to it.
+        let is_of_first =
+            line.part_of.is_some_and(|whole| documents.iter().any(|one| repeated_figure(one, whole).is_some()));
+        let label = if is_of_first { format!("{}, first run", line.label) } else { line.label.clone() };
+        row(label, &|place| match figure(place).filter(|_| is_repeated) {
             Some(figure) => {
                 let ratio =
                     figure["ratio"]["shown"].as_str().map_or_else(|| NONE.to_owned(), |ratio| format!("x{ratio}"));
@@ -213,7 +223,7 @@ fn lines() -> Vec<Line> {
     lines.push(waf.waf().told_without_values().repeated_as("waf"));
     for cause in CAUSES {
         let value = move |result: &RunResult| result.waf_of(result.flash[1][cause.index()]);
-        lines.push(line(format!("  {}", cause.name()), |value| ratio(Some(value)), value).waf());
+        lines.push(line(format!("  {}", cause.name()), |value| ratio(Some(value)), value).waf().part_of("waf"));
     }
     lines.push(line("WAF by pages", |value| ratio(Some(value)), RunResult::waf_pages).waf());
     let erased = line("erased", |value| size(value as u64), |result| Some(result.erased_bytes() as f64));

@@ -131,6 +131,34 @@ fn a_trace_too_short_for_a_life_is_lengthened_by_the_same_for_all_drives() {
     assert!(given["notes"].to_string().contains("No repetitions: page has no life (too few erases), and means take"));
 }
 
+/// The smaller drive takes some requests in two pieces, so the drives had other numbers of requests, and one no life.
+#[test]
+fn a_trace_that_one_drive_has_to_move_is_lengthened_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rows = String::new();
+    for at in 0..2_000_u64 {
+        // The second region of the file that is met first, and then requests across its begin.
+        let (offset, bytes) = match at {
+            0 => (41 << 20, 4096),
+            at if at % 10 == 1 => ((41 << 20) - 4096, 8192),
+            at => (at.wrapping_mul(2_654_435_761) % 3072 * 4096, 4096),
+        };
+        writeln!(rows, "{},0,W,{offset},{bytes}", at * 1_000_000).unwrap();
+    }
+    let path = trace(folder.path(), &rows);
+    let drives =
+        ["compare", "page+drive.capacity=16MiB", "page+drive.capacity=64MiB", "--life", "--no-snapshots", "-q"];
+    let load = ["--json", "--repetitions", "1", "--workload", &path, "--set", "flash.endurance=3000"];
+    let tiny = tiny_beside(&["drive.capacity=16MiB"]);
+    let whole = document(&said(nandarium(&[&drives[..], &load, &tiny].concat())));
+    let results = [0, 1].map(|index| &whole["results"][index]);
+    let requests = results.map(|result| result["host"]["write"]["requests"].as_u64().unwrap());
+    assert!(requests[0] > requests[1], "{requests:?}");
+    assert!(results.iter().all(|result| result["life"].is_object()), "{}", whole["notes"]);
+    let sentence = whole["answer"]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("The life of page+drive.capacity=64MiB is in doubt: the trace touches"), "{sentence}");
+}
+
 /// A drive of a seventh of its spare flash was ranked by its life and its tails, and a note below the table said so.
 #[test]
 fn the_answer_tells_drives_that_are_too_small_for_their_spare_flash() {

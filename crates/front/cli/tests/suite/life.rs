@@ -189,6 +189,11 @@ fn a_trace_has_a_rate_of_its_own_and_may_be_repeated() {
     );
     let (_, wanted) = refused.err.split_once("workload.repeat=").unwrap();
     let wanted: u64 = wanted.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap();
+    // What was taken already was named once more.
+    let taken = format!("workload.repeat={}", wanted / 4);
+    let again = life(&["--workload", &short, "--set", &taken, "--set", SHUFFLE]);
+    assert!(again.code == 2 && !again.err.contains("repeat_order"), "{}", again.err);
+    assert!(again.err.contains("workload.repeat=") && !again.err.contains(&taken), "{}", again.err);
     let repeated = format!("workload.repeat={}", wanted * 2);
     // In one order the passes would wear too little, as the trace writes no place twice.
     let same = life(&["--workload", &short, "--set", &repeated]);
@@ -201,6 +206,24 @@ fn a_trace_has_a_rate_of_its_own_and_may_be_repeated() {
     // 4 KiB a millisecond, in each pass and between them.
     let per_day = 4096.0 * 1000.0 * 86_400.0;
     assert!((number(&whole, "/bytes_per_day") / per_day - 1.0).abs() < 0.01, "{}", number(&whole, "/bytes_per_day"));
+}
+
+/// A short trace on a large drive, run many times, had a long life and no doubt.
+#[test]
+fn a_life_under_a_trace_that_touches_little_of_the_drive_is_doubted() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |pages: u64| {
+        let mut rows = String::new();
+        for at in 0..4_000_u64 {
+            let page = at.wrapping_mul(2_654_435_761) % pages * 4096;
+            writeln!(rows, "{},0,W,{page},4096", at * 1_000_000).unwrap();
+        }
+        let passes = ["--workload", &trace(folder.path(), &rows), "--set", "workload.repeat=8", "--json"];
+        document(&life(&passes))["notes"].as_array().unwrap().iter().map(ToString::to_string).collect::<String>()
+    };
+    let (some, all) = (of(256), of(2048));
+    assert!(some.contains("Doubt: one pass of the trace touches 6.2 % of the drive, and each of 8 passes"), "{some}");
+    assert!(!all.contains("one pass of the trace"), "{all}");
 }
 
 #[test]

@@ -326,6 +326,9 @@ fn an_interrupted_comparison_tells_the_stacks_that_ran() {
     assert!(said.contains("32GiB") && said.contains("nothing was measured; run it again"), "{said}");
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["results"].as_array().unwrap().len(), 1);
+    // What was on standard output looked like a whole comparison.
+    let note = result["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("Doubt: the comparison was interrupted") && note.contains("32GiB"), "{note}");
     assert!(folder.path().join("result.json").is_file() && folder.path().join("report.html").is_file());
 }
 

@@ -4,6 +4,7 @@ use super::SHARE;
 use super::ranking::{Placed, Ranked, share};
 use crate::life::words::{money, short};
 use crate::runs::Ran;
+use figures::numbers::between;
 use layer::spelling::joined;
 use metrics::{LifeReport, Range};
 use serde_json::{Value, json};
@@ -138,6 +139,17 @@ fn drive(ran: &Ran, is_by_price: bool) -> Option<Drive> {
 /// The cheapest a year of those with a price, or the one that lives longest where none has one.
 ///
 /// # Errors
+/// The doubt about lives under a trace that touches little of their drives; the notes have the shares.
+pub(super) fn doubt(ran: &[Ran]) -> Option<String> {
+    let life = |ran: &Ran| ran.lived.as_ref()?.life.as_ref().ok()?.small_trace_doubt();
+    let names: Vec<&str> = ran.iter().filter(|ran| life(ran).is_some()).map(|ran| ran.result.stack.as_str()).collect();
+    let (what, are) = if names.len() == 1 { ("The life", "is") } else { ("The lives", "are") };
+    let all = joined(&names, "and");
+    (!names.is_empty()).then(|| {
+        format!("{what} of {all} {are} in doubt: the trace touches a small share of the drive again in each pass.")
+    })
+}
+
 /// No drive has a life in years: the reason in a sentence.
 pub(super) fn lives(ran: &[Ran]) -> Result<Best, String> {
     let told: Vec<&LifeReport> = ran.iter().filter_map(life).collect();
@@ -165,9 +177,15 @@ pub(super) fn lives(ran: &[Ran]) -> Result<Best, String> {
 }
 
 impl Drive {
+    /// Its years, with the digits that their interval supports, as in the table of a life.
+    fn spoken(&self) -> [String; 3] {
+        let Range { earliest, estimate, latest } = self.years;
+        between([earliest, estimate, latest])
+    }
+
     /// `36.2 EUR a year if it lives 3.3 years`.
     fn words(&self, is_by_price: bool) -> String {
-        let years = short(self.years.estimate);
+        let [_, years, _] = self.spoken();
         match &self.per_year {
             Some((_, amount)) if is_by_price => format!("{amount} a year if it lives {years} years"),
             _ => format!("{years} years"),
@@ -179,8 +197,8 @@ impl Best {
     pub fn sentence(&self) -> String {
         let words = |drive: &Drive| drive.words(self.is_by_price);
         let [what, one] = if self.is_by_price { ["Cheapest a year", "costs"] } else { ["Lives longest", "lives"] };
-        let Range { earliest, latest, .. } = self.drive.years;
-        let between = format!("{} to {}", short(earliest), short(latest));
+        let [earliest, _, latest] = self.drive.spoken();
+        let between = format!("{earliest} to {latest}");
         let mut text = if self.close.is_empty() && self.behind == 0 {
             format!("{} {one} {} ({between} years).", self.drive.stack, words(&self.drive))
         } else if self.close.is_empty() {

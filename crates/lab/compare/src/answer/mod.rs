@@ -34,6 +34,8 @@ pub struct Answer {
     count: RunCount,
     /// Drives that `drive.scale` leaves too little spare flash.
     small: Option<TooSmall>,
+    /// Lives under a trace that touches little of their drives.
+    doubt: Option<String>,
     assumptions: String,
     /// How to give the prices that are missing.
     pub(crate) unpriced: Option<String>,
@@ -56,6 +58,7 @@ impl Answer {
             assumptions: assumptions::line(stacks, ran, small.as_ref(), &count),
             count,
             small,
+            doubt: lives::doubt(ran),
             unpriced: lives::unpriced(ran),
         }
     }
@@ -68,7 +71,7 @@ impl Answer {
         };
         let tails = self.tails.iter().map(|tail| tail.sentence(self.count.runs > 1));
         let small = self.small.as_ref().map(TooSmall::sentence);
-        std::iter::once(life).chain(tails).chain(small).collect::<Vec<_>>().join(" ")
+        std::iter::once(life).chain(tails).chain(small).chain(self.doubt.clone()).collect::<Vec<_>>().join(" ")
     }
 
     /// What the lines of [`Answer::differences`] are.

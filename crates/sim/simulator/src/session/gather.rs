@@ -278,6 +278,7 @@ fn add_notes(plan: &DrivePlan, result: &mut RunResult, more_writes: &str) {
     }
     result.notes.extend(alone(plan));
     result.notes.extend(too_few_writes(plan, result, more_writes));
+    result.notes.extend(super::steady::apart(&result.notes, result.waf_pages()));
     if let Some(note) = unwritten(plan, result) {
         // A run that read nothing real says little else.
         let is_all = result.host[HostOp::Read.index()].requests + result.host[HostOp::Write.index()].requests == 0;

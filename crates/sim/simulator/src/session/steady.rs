@@ -35,6 +35,31 @@ const READ_ONLY_AFTER: u64 = 1 << 20;
 /// Requests taken from the workload at once: rounds are this exact.
 const STEP: usize = 64;
 
+/// The note of a drive that became steady: its begin, and the words before its values.
+const STEADY: &str = "Steady after";
+const LAST_FIVE: &str = "write amplification of the last five:";
+/// Write amplification of a run that differs from that of the last rounds by more than this share of it is told.
+const APART: f64 = 0.1;
+
+/// Write amplification of the last rounds, as the notes of a drive have it: they are kept with its state.
+fn waf_of_rounds(notes: &[String]) -> Option<f64> {
+    let (_, values) = notes.iter().find(|note| note.starts_with(STEADY))?.split_once(LAST_FIVE)?;
+    let values: Vec<f64> = values.trim_end_matches('.').split(',').filter_map(|one| one.trim().parse().ok()).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The note of a run whose write amplification by pages is not that of the rounds before it.
+pub(super) fn apart(notes: &[String], waf_pages: Option<f64>) -> Option<String> {
+    let (before, run) = waf_of_rounds(notes).zip(waf_pages)?;
+    ((run / before - 1.0).abs() > APART).then(|| {
+        format!(
+            "Write amplification by pages was {before:.3} in the last rounds before the run, and is {run:.3} in the \
+             run. The rounds take no time, so a drive that works in idle time or in parallel may collect otherwise in \
+             the run; or it needs more rounds. Run twice as many requests, and see whether the figure stays."
+        )
+    })
+}
+
 /// Runs rounds until steady; says how many it took.
 pub(super) fn reach<D: Primed>(work: &mut Preconditioner<'_, D>) -> Result<String, SessionError> {
     if !work.source.is_repeatable() {
@@ -68,7 +93,7 @@ pub(super) fn reach<D: Primed>(work: &mut Preconditioner<'_, D>) -> Result<Strin
         if is_steady(&history) {
             let rounds = history.len();
             return Ok(format!(
-                "Steady after {rounds} rounds of {} of host writes; write amplification of the last five: {}.",
+                "{STEADY} {rounds} rounds of {} of host writes; {LAST_FIVE} {}.",
                 quantity::format_size(round_bytes),
                 listed(&history[rounds - WINDOW..])
             ));
@@ -166,6 +191,18 @@ impl Workload for Round<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Rounds had 5.7 and the run 4.7, and no note said so.
+    #[test]
+    fn a_run_with_another_write_amplification_than_its_rounds_says_so() {
+        let note = format!("{STEADY} 6 rounds of 1GiB of host writes; {LAST_FIVE} {}.", listed(&[5.6, 5.7, 5.8]));
+        let notes = ["Preconditioned.".to_owned(), note];
+        let told = apart(&notes, Some(4.7)).unwrap();
+        assert!(told.contains("5.700") && told.contains("4.700"), "{told}");
+        assert_eq!(apart(&notes, Some(5.5)), None);
+        assert_eq!(apart(&notes, None), None);
+        assert_eq!(apart(&notes[..1], Some(4.7)), None);
+    }
 
     #[test]
     fn flat_is_steady_and_rising_or_jumping_is_not() {
