@@ -452,7 +452,8 @@ impl Stack {
                 let note = (is_smaller(&result) && cost.is_some()).then(|| {
                     format!(
                         "{} is a drive of {} here (--set drive.capacity): terabytes, years and prices are of one so \
-                         large. Under a generator, drive.scale runs a smaller drive and tells the life of the whole one.",
+                         large. Under a generator, drive.scale runs a smaller drive and tells the life of the whole \
+                         one.",
                         self.name,
                         quantity::format_size(life.capacity_bytes())
                     )

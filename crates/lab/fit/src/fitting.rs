@@ -247,7 +247,8 @@ impl<'a> Fitting<'a> {
         Ok(())
     }
 
-    /// Warns of a parameter that ended at an end of its range: its figures want a value beyond, or would agree with one.
+    /// Warns of a parameter that ended at an end of its range. Its figures want a value beyond it, or would agree with
+    /// one.
     fn doubt_bound(
         &mut self,
         parameter: &Parameter,

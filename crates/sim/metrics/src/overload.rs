@@ -49,7 +49,7 @@ const TIMES: usize = 512;
 /// How a drive fell behind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Behind {
-    /// Its queue grew.
+    /// Its queue grew in these times.
     Grows(Backlog),
     /// Its queue never drained in the second half of the requests, in which so many requests waited on average.
     Stands { waiting: u64, peak: f64 },

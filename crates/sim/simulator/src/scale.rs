@@ -41,8 +41,8 @@ pub(crate) fn parameter() -> Parameter {
         "Divides the size of the drive by this number and keeps all its dies, so that runs are shorter. For example \
          64. The drive has fewer blocks and, where a plane would have less than 1,024, shorter blocks. Buffers keep \
          their sizes. Lives and prices are told of the whole drive. Use it with ftl.kind = page or superpage: the \
-         cost of other mappings depends on the length of blocks and on caches. A trace keeps its addresses, so its share of \
-         a smaller drive is larger: run traces on the whole drive.",
+         cost of other mappings depends on the length of blocks and on caches. A trace keeps its addresses, so \
+         its share of a smaller drive is larger: run traces on the whole drive.",
     )
     .example("64")
     .circumstance()

@@ -19,6 +19,8 @@ use units::quantity::parse_size;
 const SCHEMA: &str = "nandarium.fit/1";
 /// Keys that a fit sets by itself.
 const FIXED: [&str; 2] = ["drive.capacity", "drive.scale"];
+/// What a data sheet promises, which no measurement tells.
+const SHEET: &str = "drive.data_sheet_writes";
 /// Bytes that a simulated drive should have.
 const SIMULATED: u64 = 12 << 30;
 
@@ -54,6 +56,7 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
         }
         verdict(&judged, arguments.judge)
     };
+    let is_own = KNOWN.iter().any(|known| known.stack == stack && known.name == arguments.measured);
     if arguments.judge {
         let numbers: Vec<usize> = (0..measured.experiments.len()).collect();
         let outcomes = subject.all(&measured, &numbers, &progress).map_err(ended)?;
@@ -62,12 +65,13 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
             warnings.extend(outcome.as_ref().err().map(|problem| format!("{}: {problem}", measured.titled(number))));
         }
         // Marked figures are judged as all others, but for those that a built-in stack was fitted to.
-        let is_own = KNOWN.iter().any(|known| known.stack == stack && known.name == arguments.measured);
         let figures = if is_own { measured.marks() } else { BTreeSet::new() };
         let judged = Fitted { settings: Vec::new(), outcomes, figures, warnings };
         return report(&judged, "");
     }
-    let fitted = fit::fit(subject, &measured, &progress).map_err(ended)?;
+    let sheet = inherited_sheet(&subject, stack).filter(|_| !is_own);
+    let mut fitted = fit::fit(subject, &measured, &progress).map_err(ended)?;
+    fitted.warnings.extend(sheet);
     let text = stack_text((stack, &arguments.set, scale), &measured, &fitted);
     if let Some(path) = &arguments.out {
         output::write_file(path, &text)?;
@@ -75,6 +79,18 @@ pub fn execute(arguments: &FitArguments) -> Result<(), Failure> {
     }
     let left = if arguments.out.is_none() { format!("\n{text}") } else { String::new() };
     report(&fitted, &left)
+}
+
+/// The warning of a fitted drive whose data sheet is that of the stack it began with; `None`: it has none, or its own.
+fn inherited_sheet(subject: &Subject, stack: &str) -> Option<String> {
+    let config = subject.config();
+    let bytes = config.values.get(SHEET).filter(|_| !config.given.contains(SHEET))?;
+    let tb = if let layer::Value::Whole(bytes) = bytes { *bytes as f64 / 1e12 } else { return None };
+    (tb > 0.0).then(|| {
+        format!(
+            "{SHEET} is {tb:.0} TB, the data sheet of {stack}: give that of the measured drive with --set {SHEET}=TB"
+        )
+    })
 }
 
 /// Fails where figures are outside their bands: of a judged drive any of them, of a fitted one those that it was fitted

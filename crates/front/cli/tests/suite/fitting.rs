@@ -112,6 +112,21 @@ fn a_drive_is_judged_by_a_file_without_a_fit() {
     }
 }
 
+/// A fitted drive was told to live as long as the data sheet of another drive promises.
+#[test]
+fn an_inherited_data_sheet_is_said_to_be_that_of_the_other_drive() {
+    let folder = tempfile::tempdir().unwrap();
+    let (measured, other) = (folder.path().join("small.toml"), folder.path().join("other.toml"));
+    std::fs::write(&measured, MEASURED).unwrap();
+    std::fs::write(&other, "extends = \"page\"\n[drive]\ndata_sheet_writes = \"100TB\"\n").unwrap();
+    let fitted = |more: &[&str]| {
+        let begin = [&["fit", text(&measured), "--from", text(&other), "-q"], &BEGIN[2..], more].concat();
+        said(nandarium(&begin)).out.contains("100 TB, the data sheet of")
+    };
+    assert!(fitted(&[]));
+    assert!(!fitted(&["--set", "drive.data_sheet_writes=7TB"]));
+}
+
 /// Judging was refused where fio's jobs tell no parameter, `rate` of offered writes was not found, and figures that are
 /// not found were in no count.
 #[test]

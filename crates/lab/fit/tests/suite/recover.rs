@@ -118,8 +118,9 @@ fn a_fit_that_wants_a_read_no_part_has_stops_at_the_bound_and_says_so() {
 fn a_parameter_that_ends_at_its_bound_with_its_figures_met_is_named() {
     let fitted = |mean: f64| {
         let text = format!(
-            "name = \"d\"\ncapacity = \"4GiB\"\n[source.s]\ntext = \"t\"\n[[experiment]]\nkind = \"closed\"\nop = \"read\"\n\
-             depth = 1\nsource = \"s\"\nfit = [\"mean\"]\nmeasured = {{ mean = \"{mean:.0}ns\" }}\n"
+            "name = \"d\"\ncapacity = \"4GiB\"\n[source.s]\ntext = \"t\"\n[[experiment]]\n\
+             kind = \"closed\"\nop = \"read\"\ndepth = 1\nsource = \"s\"\nfit = [\"mean\"]\n\
+             measured = {{ mean = \"{mean:.0}ns\" }}\n"
         );
         let measured = MeasuredDrive::from_text(&text, "test").unwrap();
         fit(Subject::new(STACK, &settings(&[]), &measured, 1).unwrap(), &measured, &()).unwrap()
