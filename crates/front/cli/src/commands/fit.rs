@@ -88,7 +88,8 @@ fn inherited_sheet(subject: &Subject, stack: &str) -> Option<String> {
     let tb = if let layer::Value::Whole(bytes) = bytes { *bytes as f64 / 1e12 } else { return None };
     (tb > 0.0).then(|| {
         format!(
-            "{SHEET} is {tb:.0} TB, the data sheet of {stack}: give that of the measured drive with --set {SHEET}=TB"
+            "{SHEET} is {tb:.0} TB, from the data sheet of {stack}: set the figure of the measured drive (--set \
+             {SHEET}=SIZE)"
         )
     })
 }

@@ -121,7 +121,7 @@ fn an_inherited_data_sheet_is_said_to_be_that_of_the_other_drive() {
     std::fs::write(&other, "extends = \"page\"\n[drive]\ndata_sheet_writes = \"100TB\"\n").unwrap();
     let fitted = |more: &[&str]| {
         let begin = [&["fit", text(&measured), "--from", text(&other), "-q"], &BEGIN[2..], more].concat();
-        said(nandarium(&begin)).out.contains("100 TB, the data sheet of")
+        said(nandarium(&begin)).out.contains("100 TB, from the data sheet of")
     };
     assert!(fitted(&[]));
     assert!(!fitted(&["--set", "drive.data_sheet_writes=7TB"]));
