@@ -1,6 +1,7 @@
 //! A power cut of a drive that goes on as if nothing had been.
 
 use crate::error::DriveError;
+use crate::faults::Faults;
 use crate::host::Host;
 use crate::requests::{Drive, Power};
 use engine::random::Stream;
@@ -11,6 +12,8 @@ use simulator::DrivePlan;
 pub struct LeftByCut {
     plan: DrivePlan,
     left: FlashState,
+    /// The damage of faults.
+    faults: Option<Box<Faults>>,
 }
 
 impl LeftByCut {
@@ -20,7 +23,9 @@ impl LeftByCut {
     /// The layers cannot rebuild themselves.
     pub fn recover(self) -> Result<Drive, DriveError> {
         let power = Power::On(Host::recover(&self.plan, self.left)?);
-        Ok(Drive::assemble(self.plan, power, None))
+        let mut drive = Drive::assemble(self.plan, power, None);
+        drive.faults = self.faults;
+        Ok(drive)
     }
 }
 
@@ -33,6 +38,7 @@ impl Drive {
     pub fn left_by_cut(&self, seed: u64) -> Result<LeftByCut, DriveError> {
         let Power::On(host) = &self.power else { return Err(DriveError::PowerOff) };
         let left = host.drive().flash().power_cut(&mut Stream::new(seed, "power cut"));
-        Ok(LeftByCut { plan: self.plan.clone(), left })
+        let faults = self.faults.as_ref().map(|faults| Box::new(faults.left_by_cut(self.now(), seed)));
+        Ok(LeftByCut { plan: self.plan.clone(), left, faults })
     }
 }

@@ -41,24 +41,27 @@
 //! volatile or non-volatile buffer); after a power cut the layers rebuild themselves from flash alone. Simplified: a
 //! call is one request, served before the call returns; [`Drive::submit`] and [`Drive::advance`] keep several under
 //! way. Protects: nothing acknowledged and flushed is lost but by faults, which are errors and never other data.
+//! [`Fault::Host`] lies outside of this law: it changes requests and answers between the host and the drive, and
+//! [`Drive::take_fault_log`] tells each of them.
 
 #![deny(missing_docs)]
 #![warn(clippy::missing_errors_doc)]
 
 mod error;
 mod extents;
-mod fault;
+mod faults;
 mod host;
 mod image;
 mod left_by_cut;
 mod measure;
 mod requests;
 mod settings;
+mod under_faults;
 mod watched;
 
 pub use error::DriveError;
 pub use extents::Extent;
-pub use fault::Fault;
+pub use faults::{ActiveFault, CLAUSES, Effect, FAULTS, Fault, FaultKind, HostFault, Injected, Selection};
 pub use image::{FileDamage, FlashFile};
 pub use left_by_cut::LeftByCut;
 pub use measure::Smart;

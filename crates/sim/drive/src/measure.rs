@@ -44,10 +44,11 @@ impl Measuring {
         self.unwritten.clear();
     }
 
-    /// Takes what the drive has just completed; `before`: time of all power cycles before this one.
-    pub fn take(&mut self, host: &mut Host, completions: &Completions, before: Nanos, array: &Array) {
+    /// Takes the latest completions; `before`: time of all power cycles before this one, `held`: answers that
+    /// faults keep.
+    pub fn take(&mut self, host: &mut Host, completions: &Completions, before: Nanos, held: u32, array: &Array) {
         let now = host.device().now();
-        let outstanding = host.outstanding() + completions.done.len() as u32;
+        let outstanding = host.outstanding() + held + completions.done.len() as u32;
         let elapsed = before + now - self.sheet.started;
         let passed = elapsed - std::mem::replace(&mut self.looked, elapsed);
         self.busy += if outstanding > 0 { passed } else { 0 };

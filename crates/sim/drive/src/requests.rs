@@ -1,7 +1,7 @@
 //! The drive: requests, power, faults.
 
 use crate::error::DriveError;
-use crate::fault::Fault;
+use crate::faults::Faults;
 use crate::host::Host;
 use crate::image::{self, FileDamage, Image};
 use crate::measure::Measuring;
@@ -10,7 +10,7 @@ use nand::{Flash as _, FlashState};
 use simulator::{BlockDevice as _, Completion, Completions, Config, DrivePlan, Progress, Setting};
 use std::path::Path;
 use std::sync::Arc;
-use units::{BlockId, DieId, HostOp, Nanos, Request, SECTOR_BYTES};
+use units::{DieId, HostOp, Nanos, Request, SECTOR_BYTES};
 
 /// Most sectors of a request that is served at once; longer ones are served piece by piece.
 const PIECE: u32 = 512;
@@ -31,13 +31,15 @@ pub struct Drive {
     /// Damage of the file when it was opened.
     pub(crate) damage: FileDamage,
     /// Chances that programs, erases and reads fail.
-    chances: [f64; 3],
+    pub(crate) chances: [f64; 3],
     /// Events until power goes, and the seed of what it leaves.
     cut_after: Option<(u64, u64)>,
     /// Time of all power cycles before this one, ns.
     pub(crate) before: Nanos,
     power_cuts: u64,
     completions: Completions,
+    /// Faults between the host and the drive, once there was one.
+    pub(crate) faults: Option<Box<Faults>>,
     /// Measurements of its use, if it takes any.
     pub(crate) measuring: Option<Box<Measuring>>,
 }
@@ -158,6 +160,7 @@ impl Drive {
             before: 0,
             power_cuts: 0,
             completions: Completions::default(),
+            faults: None,
             measuring: None,
         }
     }
@@ -261,11 +264,10 @@ impl Drive {
     /// # Errors
     /// Power is off, or goes off meanwhile.
     pub fn rest(&mut self, time: Nanos) -> Result<(), DriveError> {
-        let device = self.host()?.device();
-        let until = device.now() + time;
-        device.wake_at(until);
+        let until = self.now() + time;
+        self.wake_at(until)?;
         let mut completions = Completions::default();
-        while self.host()?.device().now() < until && self.step_into(&mut completions)? != Progress::Idle {}
+        while self.now() < until && self.step_into(&mut completions)? != Progress::Idle {}
         Ok(())
     }
 
@@ -273,6 +275,10 @@ impl Drive {
     /// [`Drive::reopen`].
     pub fn power_cut(&mut self, seed: u64) {
         self.cut_after = None;
+        let (now, was_on) = (self.now(), self.is_on());
+        if let Some(faults) = self.faults.as_mut().filter(|_| was_on) {
+            faults.power_cut(now, seed);
+        }
         self.power = match std::mem::replace(&mut self.power, Power::Between) {
             Power::On(host) => {
                 let drive = host.drive();
@@ -309,48 +315,6 @@ impl Drive {
         Ok(())
     }
 
-    /// Lets something fail. Chances may also be set while power is off.
-    ///
-    /// # Errors
-    /// Power is off, or the drive has no such die, channel or block.
-    pub fn inject(&mut self, fault: Fault) -> Result<(), DriveError> {
-        match fault {
-            Fault::Programs(share) => self.chances[0] = share,
-            Fault::Erases(share) => self.chances[1] = share,
-            Fault::Reads(share) => self.chances[2] = share,
-            Fault::Die(_) | Fault::Channel(_) | Fault::Block(_) => return self.lose(fault),
-        }
-        match &mut self.power {
-            Power::On(host) => host.drive_mut().flash_mut().state_mut().set_fault_chances(self.chances),
-            Power::Off(state) => state.set_fault_chances(self.chances),
-            Power::Between => {}
-        }
-        Ok(())
-    }
-
-    fn lose(&mut self, fault: Fault) -> Result<(), DriveError> {
-        let array = self.plan.array;
-        let (what, number, count) = match fault {
-            Fault::Die(die) => ("die", die, array.dies()),
-            Fault::Channel(channel) => ("channel", channel, array.channels()),
-            Fault::Block(block) => ("block", block, self.plan.geometry.blocks()),
-            _ => return Ok(()),
-        };
-        if number >= count {
-            return Err(DriveError::Unsupported(format!(
-                "there is no {what} {number}: this drive has {count}, numbered from 0"
-            )));
-        }
-        let drive = self.host()?.drive_mut();
-        if let Fault::Block(block) = fault {
-            drive.flash_mut().state_mut().lose_block(BlockId(block));
-            return Ok(());
-        }
-        let named = if what == "die" { vec![number] } else { array.dies_behind(number) };
-        array.mapped_dies(&named).into_iter().for_each(|die| drive.kill_die(die));
-        Ok(())
-    }
-
     /// Checks the invariants of all layers.
     ///
     /// # Errors
@@ -368,9 +332,12 @@ impl Drive {
     pub fn submit(&mut self, tag: u32, request: &Request, cells: &[u8]) -> Result<(), DriveError> {
         self.check(request.first_sector * SECTOR_BYTES, u64::from(request.sectors) * SECTOR_BYTES)?;
         self.check_writable(request.op)?;
-        let device = self.host()?.device();
-        let request = Request { arrival: device.now(), ..*request };
-        device.submit_cells(tag, &request, cells);
+        let request = Request { arrival: self.host()?.device().now(), ..*request };
+        if self.faults.is_some() {
+            self.submit_under_faults(tag, &request, cells)?;
+        } else {
+            self.host()?.device().submit_cells(tag, &request, cells);
+        }
         if let Some(measuring) = &mut self.measuring {
             measuring.note(tag, &request);
         }
@@ -391,13 +358,19 @@ impl Drive {
     /// # Errors
     /// Power is off.
     pub fn step(&mut self, completions: &mut Completions) -> Result<bool, DriveError> {
-        let host = self.host()?;
-        if host.has_news() {
-            host.device().advance(completions);
+        if self.release_held(completions)? {
             return Ok(true);
         }
-        completions.done.clear();
-        Ok(host.step())
+        let host = self.host()?;
+        let is_news = host.has_news();
+        if is_news {
+            host.device().advance(completions);
+        } else {
+            completions.done.clear();
+        }
+        let went_on = is_news || host.step();
+        self.take_in(completions);
+        Ok(went_on)
     }
 
     /// Lets [`Drive::advance`] return at this moment, ns of [`Drive::now`].
@@ -406,6 +379,7 @@ impl Drive {
     /// Power is off.
     pub fn wake_at(&mut self, time: Nanos) -> Result<(), DriveError> {
         let before = self.before;
+        self.faults.iter_mut().for_each(|faults| faults.wake = Some(time));
         let device = self.host()?.device();
         device.wake_at(time.saturating_sub(before).max(device.now()));
         Ok(())
@@ -415,8 +389,12 @@ impl Drive {
     /// ever make. The moment of [`Drive::wake_at`] does not count, and is forgotten. With power off nothing happens
     /// either.
     pub fn is_quiet(&mut self) -> bool {
+        let keeps_answers = self.faults.as_mut().is_some_and(|faults| {
+            faults.wake = None;
+            faults.holding() > 0
+        });
         match &mut self.power {
-            Power::On(host) => host.is_quiet(),
+            Power::On(host) => host.is_quiet() && !keeps_answers,
             Power::Off(_) | Power::Between => true,
         }
     }
@@ -428,7 +406,8 @@ impl Drive {
 
     /// Requests taken and not completed.
     pub fn outstanding(&self) -> u32 {
-        if let Power::On(host) = &self.power { host.outstanding() } else { 0 }
+        let held = self.faults.as_ref().map_or(0, |faults| faults.holding());
+        if let Power::On(host) = &self.power { host.outstanding() + held } else { 0 }
     }
 
     /// Waits until the file, if there is one, is on the disk below as well.
@@ -439,7 +418,7 @@ impl Drive {
         self.image.as_ref().map_or(Ok(()), |image| image.broken().map_or_else(|| image.sync(), Err))
     }
 
-    fn host(&mut self) -> Result<&mut Host, DriveError> {
+    pub(crate) fn host(&mut self) -> Result<&mut Host, DriveError> {
         match &mut self.power {
             Power::On(host) => Ok(host),
             Power::Off(_) | Power::Between => Err(DriveError::PowerOff),
@@ -472,6 +451,9 @@ impl Drive {
         self.completions = completions;
         self.check_writable(op)?;
         if done?.failed {
+            if self.was_refused_as_full(u32::MAX) {
+                return Err(DriveError::Full);
+            }
             let verb = if op == HostOp::Read { "read" } else { "written" };
             return Err(DriveError::Failed { offset, length, verb });
         }
@@ -523,24 +505,36 @@ impl Drive {
         }
     }
 
-    /// As [`BlockDevice::advance`], but for a power cut that comes first, and a file that does not follow.
+    /// As [`BlockDevice::advance`], but for a power cut that comes first, faults, and a file that does not follow.
     fn step_into(&mut self, completions: &mut Completions) -> Result<Progress, DriveError> {
-        let progress = self.step_or_cut(completions)?;
-        if let Some(image) = &self.image {
-            let lasts = |done: &Completion| !done.failed && (done.request.op == HostOp::Flush || done.request.fua);
-            if completions.done.iter().any(lasts) {
-                image.settle();
-            }
-            if image.broken().is_some() {
-                completions
-                    .done
-                    .iter_mut()
-                    .filter(|done| done.request.op != HostOp::Read)
-                    .for_each(|done| done.failed = true);
-            }
-        }
+        let progress = if self.release_held(completions)? {
+            Progress::Worked
+        } else {
+            let progress = self.step_drive(completions)?;
+            self.take_in(completions);
+            progress
+        };
+        let held = self.faults.as_ref().map_or(0, |faults| faults.holding());
         if let (Some(measuring), Power::On(host)) = (&mut self.measuring, &mut self.power) {
-            measuring.take(host, completions, self.before, &self.plan.array);
+            measuring.take(host, completions, self.before, held, &self.plan.array);
+        }
+        Ok(progress)
+    }
+
+    /// As [`Drive::step_into`], before faults and measurements.
+    pub(crate) fn step_drive(&mut self, completions: &mut Completions) -> Result<Progress, DriveError> {
+        let progress = self.step_or_cut(completions)?;
+        let Some(image) = &self.image else { return Ok(progress) };
+        let lasts = |done: &Completion| !done.failed && (done.request.op == HostOp::Flush || done.request.fua);
+        if completions.done.iter().any(lasts) {
+            image.settle();
+        }
+        if image.broken().is_some() {
+            completions
+                .done
+                .iter_mut()
+                .filter(|done| done.request.op != HostOp::Read)
+                .for_each(|done| done.failed = true);
         }
         Ok(progress)
     }

@@ -94,8 +94,11 @@ fn uncorrectable_pages_are_errors() {
 fn faults_are_written_as_they_are_said() {
     assert_eq!("die 3".parse(), Ok(Fault::Die(3)));
     assert_eq!("reads 0.5%".parse(), Ok(Fault::Reads(0.005)));
-    for text in ["", "die", "die x", "dye 3", "reads 2", "reads 101%", "programs -1%", "erases NaN%"] {
-        assert!(text.parse::<Fault>().is_err_and(|error| error.contains("write `die N`")), "{text}");
+    for text in ["", "dye 3"] {
+        assert!(text.parse::<Fault>().is_err_and(|error| error.contains("there are: die, channel")), "{text}");
+    }
+    for text in ["die", "die x", "reads 2", "reads 101%", "programs -1%", "erases NaN%"] {
+        assert!(text.parse::<Fault>().is_err_and(|error| error.contains("; write `")), "{text}");
     }
 }
 

@@ -4,5 +4,6 @@ mod contents;
 mod extents;
 mod faults;
 mod files;
+mod host_faults;
 mod kills;
 mod small;

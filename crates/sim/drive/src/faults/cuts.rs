@@ -1,0 +1,110 @@
+//! Sectors that a power cut damages: those that were written and not flushed.
+
+use engine::random::Stream;
+use std::collections::BTreeMap;
+use units::{HostOp, Request, SECTOR_BYTES};
+
+const SECTOR: usize = SECTOR_BYTES as usize;
+/// A write of the sector is under way.
+const UNDER_WAY: u64 = u64::MAX;
+
+/// The contents of a sector after a cut, until it is written again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Damage {
+    Unreadable,
+    Zeros,
+    /// Random bytes of this seed.
+    Garbage(u64),
+    /// The bytes of an earlier time.
+    Old(Box<[u8]>),
+}
+
+/// Sectors that were written and not flushed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unflushed {
+    /// By sector: when the last write of it was answered.
+    answered: BTreeMap<u64, u64>,
+    /// Writes that were answered.
+    clock: u64,
+    /// Flushes under way: tags, and the writes that were answered before each.
+    flushes: Vec<(u32, u64)>,
+}
+
+impl Unflushed {
+    /// A request is given to the drive.
+    pub fn submitted(&mut self, tag: u32, request: &Request) {
+        match request.op {
+            HostOp::Flush => self.flushes.push((tag, self.clock)),
+            HostOp::Write => {
+                let sectors = request.first_sector..request.end_sector();
+                self.answered.extend(sectors.map(|sector| (sector, UNDER_WAY)));
+            }
+            HostOp::Read | HostOp::Trim => {}
+        }
+    }
+
+    /// The drive has completed a request.
+    pub fn completed(&mut self, tag: u32, request: &Request, failed: bool) {
+        match request.op {
+            HostOp::Flush => {
+                let Some(place) = self.flushes.iter().position(|(own, _)| *own == tag) else { return };
+                let (_, covered) = self.flushes.swap_remove(place);
+                if !failed {
+                    self.answered.retain(|_, answered| *answered > covered);
+                }
+            }
+            HostOp::Write if request.fua && !failed => {
+                for sector in request.first_sector..request.end_sector() {
+                    self.answered.remove(&sector);
+                }
+            }
+            HostOp::Write => {
+                self.clock += 1;
+                let answered = self.answered.range_mut(request.first_sector..request.end_sector());
+                answered.for_each(|(_, at)| *at = self.clock);
+            }
+            HostOp::Read | HostOp::Trim => {}
+        }
+    }
+
+    /// Power goes: the sectors, in order, of which nobody knows what they hold.
+    pub fn take(&mut self) -> Vec<u64> {
+        self.flushes.clear();
+        std::mem::take(&mut self.answered).into_keys().collect()
+    }
+}
+
+/// Damaged sectors, by number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Damaged(BTreeMap<u64, Damage>);
+
+impl Damaged {
+    pub fn add(&mut self, sector: u64, damage: Damage) {
+        self.0.insert(sector, damage);
+    }
+
+    /// Sectors get new contents.
+    pub fn renew(&mut self, first: u64, end: u64) {
+        if self.0.range(first..end).next().is_some() {
+            self.0.retain(|sector, _| !(first..end).contains(sector));
+        }
+    }
+
+    /// Puts damage into the bytes of a read from sector `first` on. `false`: a sector cannot be read.
+    pub fn spoil(&self, first: u64, bytes: &mut [u8]) -> bool {
+        let end = first + (bytes.len() / SECTOR) as u64;
+        for (sector, damage) in self.0.range(first..end) {
+            let bytes = &mut bytes[(sector - first) as usize * SECTOR..][..SECTOR];
+            match damage {
+                Damage::Unreadable => return false,
+                Damage::Zeros => bytes.fill(0),
+                Damage::Old(old) => bytes.copy_from_slice(old),
+                Damage::Garbage(seed) => {
+                    let mut stream = Stream::new(seed ^ sector, "garbage");
+                    bytes.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&stream.next_u64().to_le_bytes()));
+                }
+            }
+        }
+        true
+    }
+}

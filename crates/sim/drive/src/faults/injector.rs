@@ -1,0 +1,475 @@
+//! The layer of faults between the host and the drive: requests that are refused, changed or answered late.
+//!
+//! Protects: a request is answered once, under the tag and the place that the host gave it.
+
+use super::cuts::{Damage, Damaged, Unflushed};
+use super::grammar::row_of;
+use super::log::Injected;
+use super::{Effect, HostFault, Selection};
+use engine::random::Stream;
+use nand::WaitVector;
+use simulator::{Completion, Completions};
+use std::collections::{BTreeMap, HashMap};
+use units::{HostOp, Nanos, Request, SECTOR_BYTES};
+
+const SECTOR: usize = SECTOR_BYTES as usize;
+/// Tag of reads for stale contents.
+pub(crate) const OF_FAULTS: u32 = u32::MAX - 1;
+/// Most sectors of which older contents are kept: 64 MiB.
+const MOST_OLDER: usize = 1 << 17;
+
+/// A fault of requests that was given and is not over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ActiveFault {
+    /// Its number, from 1, in the order in which faults were given.
+    pub number: u32,
+    /// The fault in words.
+    pub text: String,
+    /// Requests that it has hit, or sectors that it has damaged after a cut.
+    pub hits: u64,
+}
+
+/// The request that the drive is to serve.
+pub(crate) enum Sent {
+    /// None: the host has its answer from this layer.
+    Nothing,
+    /// The request as it is given.
+    AsAsked,
+    /// Another request, with its cells if they differ.
+    Changed(Request, Option<Vec<u8>>),
+}
+
+#[derive(Clone, Debug)]
+struct Armed {
+    number: u32,
+    fault: HostFault,
+    since: Nanos,
+    left: Option<u64>,
+    hits: u64,
+    stream: Stream,
+}
+
+impl Armed {
+    /// When the present time of the fault ends; `None`: it does not hold now.
+    fn until(&self, now: Nanos) -> Option<Nanos> {
+        let Selection { lasts, every, .. } = self.fault.on;
+        let lasts = if let Effect::Stall(time) = self.fault.effect { Some(time) } else { lasts };
+        let Some(lasts) = lasts else { return Some(Nanos::MAX) };
+        let passed = now - self.since;
+        let begun = every.map_or(0, |every| passed / every * every);
+        (passed - begun < lasts).then(|| self.since + begun + lasts)
+    }
+
+    fn is_over(&self, now: Nanos) -> bool {
+        self.left == Some(0) || self.fault.on.every.is_none() && self.until(now).is_none()
+    }
+
+    /// The sectors of a request that may be hit now.
+    fn reach(&self, now: Nanos, request: &Request) -> Option<(u64, u64)> {
+        let is_on = self.left != Some(0) && self.until(now).is_some();
+        is_on.then(|| self.fault.on.overlap(request.op, request.first_sector, request.end_sector())).flatten()
+    }
+
+    /// Draws whether a request in reach is hit.
+    fn draw(&mut self) -> bool {
+        let share = self.fault.on.share;
+        let is_hit = share >= 1.0 || self.stream.chance(share);
+        if is_hit {
+            self.left = self.left.map(|left| left - 1);
+            self.hits += 1;
+        }
+        is_hit
+    }
+
+    fn entry(&self, now: Nanos) -> Injected {
+        Injected::new(now, self.number, row_of(self.fault.effect).name)
+    }
+}
+
+/// A request that the drive serves otherwise than the host asked.
+#[derive(Debug)]
+struct Altered {
+    tag: u32,
+    sent: Request,
+    asked: Request,
+    then: Then,
+}
+
+/// The change of the bytes of a read.
+#[derive(Debug)]
+enum Then {
+    Nothing,
+    /// The bit, from the first one of the request on.
+    Flip(u64, Injected),
+    /// The older bytes of these sectors.
+    Older((u64, u64), Injected),
+}
+
+/// An answer that the host does not have yet.
+#[derive(Debug)]
+struct Held {
+    done: Completion,
+    wait: Option<Box<WaitVector>>,
+    cells: Vec<u8>,
+}
+
+/// Faults of requests, and what became of requests under them.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    armed: Vec<Armed>,
+    numbered: u32,
+    /// Sectors of the drive, and of a page.
+    shape: (u64, u64),
+    pub log: Vec<Injected>,
+    /// By the time of the answer and its order.
+    held: BTreeMap<(Nanos, u64), Held>,
+    answers: u64,
+    altered: Vec<Altered>,
+    older: HashMap<u64, Box<[u8]>>,
+    unflushed: Unflushed,
+    damaged: Damaged,
+    /// Tags of requests that were refused for lack of room.
+    no_room: Vec<u32>,
+    /// When the host wants to be asked again.
+    pub wake: Option<Nanos>,
+}
+
+impl Faults {
+    /// Over a drive of so many sectors, and sectors of a page.
+    pub fn new(sectors: u64, page: u64) -> Self {
+        Self { shape: (sectors, page), ..Self::default() }
+    }
+
+    /// A fault holds from now on.
+    pub fn arm(&mut self, now: Nanos, fault: HostFault) {
+        self.armed.retain(|armed| !armed.is_over(now));
+        self.numbered += 1;
+        let number = self.numbered;
+        let stream = Stream::new(fault.on.seed.unwrap_or(number.into()), "fault");
+        let armed = Armed { number, fault, since: now, left: fault.on.count, hits: 0, stream };
+        self.log.push(Injected { given: Some(fault.to_string()), ..armed.entry(now) });
+        self.armed.push(armed);
+    }
+
+    /// No fault holds from now on.
+    pub fn disarm(&mut self, now: Nanos) {
+        self.armed.clear();
+        self.older.clear();
+        self.log.push(Injected { given: Some("off".to_owned()), ..Injected::new(now, 0, "off") });
+    }
+
+    /// Faults that are not over.
+    pub fn active(&self, now: Nanos) -> Vec<ActiveFault> {
+        let active = self.armed.iter().filter(|armed| !armed.is_over(now));
+        let told =
+            |armed: &Armed| ActiveFault { number: armed.number, text: armed.fault.to_string(), hits: armed.hits };
+        active.map(told).collect()
+    }
+
+    /// The host gives a request.
+    pub fn submit(&mut self, now: Nanos, tag: u32, request: &Request, cells: &[u8]) -> Sent {
+        let Some((at, sectors)) = self.hit(now, request) else {
+            self.given(tag, request);
+            return Sent::AsAsked;
+        };
+        let armed = &mut self.armed[at];
+        let mut entry = armed.entry(now).at(request.op, sectors);
+        let whole = (request.first_sector, request.end_sector());
+        match armed.fault.effect {
+            Effect::Flip if request.op == HostOp::Write => {
+                let bit = armed.stream.below((sectors.1 - sectors.0) * SECTOR_BYTES * 8);
+                let bit = (sectors.0 - request.first_sector) * SECTOR_BYTES * 8 + bit;
+                self.log.push(flipped(entry, request, bit));
+                // A request without cells writes zeros.
+                let mut cells = cells.to_vec();
+                cells.resize(request.sectors as usize * SECTOR, 0);
+                cells[bit as usize / 8] ^= 1 << (bit % 8);
+                self.given(tag, request);
+                Sent::Changed(*request, Some(cells))
+            }
+            Effect::Flip => {
+                let bit = armed.stream.below((sectors.1 - sectors.0) * SECTOR_BYTES * 8);
+                let bit = (sectors.0 - request.first_sector) * SECTOR_BYTES * 8 + bit;
+                self.alter(tag, *request, request, Then::Flip(bit, entry));
+                Sent::AsAsked
+            }
+            Effect::Stale => {
+                self.alter(tag, *request, request, Then::Older(sectors, entry));
+                Sent::AsAsked
+            }
+            Effect::Misdirect => {
+                let Some(place) = elsewhere(armed, request, self.shape) else { return Sent::AsAsked };
+                entry = entry.at(request.op, whole);
+                entry.to_offset = Some(place * SECTOR_BYTES);
+                self.log.push(entry);
+                let sent = Request { first_sector: place, ..*request };
+                self.given(tag, &sent);
+                self.alter(tag, sent, request, Then::Nothing);
+                Sent::Changed(sent, None)
+            }
+            effect => {
+                self.log.push(entry.at(request.op, whole));
+                let failed = effect != Effect::Lose;
+                if effect == Effect::Full {
+                    self.no_room.push(tag);
+                }
+                let done = Completion { tag, request: *request, failed, wait: None, queue_ns: 0 };
+                self.hold(now, now, Held { done, wait: None, cells: Vec::new() });
+                Sent::Nothing
+            }
+        }
+    }
+
+    /// The first fault that changes or refuses a request, and the sectors that are affected.
+    fn hit(&mut self, now: Nanos, request: &Request) -> Option<(usize, (u64, u64))> {
+        for (at, armed) in self.armed.iter_mut().enumerate() {
+            let effect = armed.fault.effect;
+            if effect.is_of_cuts() || matches!(effect, Effect::Stall(_) | Effect::Slow(_)) {
+                continue;
+            }
+            let Some(sectors) = armed.reach(now, request) else { continue };
+            let older = &self.older;
+            let can = match effect {
+                Effect::Stale => (sectors.0..sectors.1).any(|sector| older.contains_key(&sector)),
+                Effect::Misdirect => places(armed, request, self.shape).is_some(),
+                _ => true,
+            };
+            if can && armed.draw() {
+                return Some((at, sectors));
+            }
+        }
+        None
+    }
+
+    /// Whether the bytes before a write are needed later.
+    pub fn wants_older(&self, request: &Request) -> bool {
+        let is_wanted = |armed: &Armed| {
+            let op = match armed.fault.effect {
+                Effect::Stale => HostOp::Read,
+                Effect::CutOld => HostOp::Write,
+                _ => return false,
+            };
+            armed.fault.on.overlap(op, request.first_sector, request.end_sector()).is_some()
+        };
+        request.op == HostOp::Write && self.armed.iter().any(is_wanted)
+    }
+
+    /// The drive gets a request.
+    fn given(&mut self, tag: u32, request: &Request) {
+        if self.armed.iter().any(|armed| armed.fault.effect.is_of_cuts()) {
+            self.unflushed.submitted(tag, request);
+        }
+        match request.op {
+            HostOp::Write => self.damaged.renew(request.first_sector, request.end_sector()),
+            // Pages that it covers in part stay as they were.
+            HostOp::Trim => {
+                let page = self.shape.1;
+                let (first, end) = (request.first_sector.next_multiple_of(page), request.end_sector() / page * page);
+                self.damaged.renew(first, end.max(first));
+            }
+            HostOp::Read | HostOp::Flush => {}
+        }
+    }
+
+    fn alter(&mut self, tag: u32, sent: Request, asked: &Request, then: Then) {
+        self.altered.push(Altered { tag, sent, asked: *asked, then });
+    }
+
+    /// When the host gets an answer that is there now, for which the drive took so long, ns.
+    fn time_of(&mut self, now: Nanos, took: Nanos, request: &Request) -> Nanos {
+        let mut at = now;
+        for armed in &mut self.armed {
+            let effect = armed.fault.effect;
+            if !matches!(effect, Effect::Stall(_) | Effect::Slow(_)) || armed.reach(now, request).is_none() {
+                continue;
+            }
+            let until = armed.until(now).unwrap_or(now);
+            if armed.draw() {
+                at = at.max(match effect {
+                    Effect::Slow(factor) => now + (took as f64 * (factor - 1.0)) as Nanos,
+                    _ => until,
+                });
+            }
+        }
+        at
+    }
+
+    /// Keeps an answer until its time.
+    fn hold(&mut self, now: Nanos, arrival: Nanos, held: Held) {
+        let took = now.saturating_sub(arrival);
+        let at = self.time_of(now, took, &held.done.request);
+        self.answers += 1;
+        self.held.insert((at, self.answers), held);
+    }
+
+    /// When the first answer is due that is kept.
+    pub fn next_answer(&self) -> Option<Nanos> {
+        self.held.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Answers that are kept.
+    pub fn holding(&self) -> u32 {
+        self.held.len() as u32
+    }
+
+    /// Gives the answers that are due. `false`: there are none, and `completions` is as it was.
+    pub fn release(&mut self, now: Nanos, completions: &mut Completions) -> bool {
+        if self.next_answer().is_none_or(|at| at > now) {
+            return false;
+        }
+        completions.done.clear();
+        completions.waits.clear();
+        completions.cells.clear();
+        while self.next_answer().is_some_and(|at| at <= now) {
+            let Some((_, Held { mut done, wait, cells })) = self.held.pop_first() else { break };
+            done.wait = wait.map(|wait| completions.waits.note(&wait));
+            completions.done.push(done);
+            completions.cells.extend_from_slice(&cells);
+        }
+        true
+    }
+
+    /// Takes what the drive has completed, and keeps the answers until [`Faults::release`]. `before`: time of earlier
+    /// power cycles.
+    pub fn take_in(&mut self, now: Nanos, before: Nanos, completions: &mut Completions) {
+        let cells = std::mem::take(&mut completions.cells);
+        let mut rest = cells.as_slice();
+        for done in std::mem::take(&mut completions.done) {
+            let is_read = done.request.op == HostOp::Read && !done.failed;
+            let count = if is_read { done.request.sectors as usize * SECTOR } else { 0 };
+            let cells = rest.split_off(..count).unwrap_or_default().to_vec();
+            if done.tag == OF_FAULTS {
+                self.keep_older(done.request.first_sector, &cells);
+                continue;
+            }
+            let wait = done.wait.map(|wait| Box::new(completions.waits[wait]));
+            let mut held = Held { done, wait, cells };
+            self.came_back(now, &mut held);
+            self.hold(now, held.done.request.arrival + before, held);
+        }
+    }
+
+    /// Turns the answer of the drive into the answer to the host.
+    fn came_back(&mut self, now: Nanos, held: &mut Held) {
+        let done = &mut held.done;
+        let sent = done.request;
+        self.unflushed.completed(done.tag, &sent, done.failed);
+        let is_own = |altered: &Altered| altered.tag == done.tag && altered.sent == sent;
+        let altered = self.altered.iter().position(is_own).map(|at| self.altered.swap_remove(at));
+        if sent.op == HostOp::Read && !done.failed && !self.damaged.spoil(sent.first_sector, &mut held.cells) {
+            done.failed = true;
+            held.cells.clear();
+        }
+        let Some(Altered { asked, then, .. }) = altered else { return };
+        done.request = asked;
+        match then {
+            _ if done.failed => {}
+            Then::Nothing => {}
+            Then::Flip(bit, entry) => {
+                held.cells[bit as usize / 8] ^= 1 << (bit % 8);
+                self.log.push(flipped(Injected { time: now, ..entry }, &asked, bit));
+            }
+            Then::Older((first, end), entry) => {
+                let mut changed = Vec::new();
+                for sector in first..end {
+                    let bytes = &mut held.cells[(sector - asked.first_sector) as usize * SECTOR..][..SECTOR];
+                    if let Some(older) = self.older.get(&sector).filter(|older| ***older != *bytes) {
+                        bytes.copy_from_slice(older);
+                        changed.push(sector);
+                    }
+                }
+                for run in changed.chunk_by(|one, next| one + 1 == *next) {
+                    let sectors = (run[0], run[0] + run.len() as u64);
+                    self.log.push(Injected { time: now, ..entry.clone() }.at(HostOp::Read, sectors));
+                }
+            }
+        }
+    }
+
+    /// Keeps the bytes that are about to be written over.
+    fn keep_older(&mut self, first: u64, cells: &[u8]) {
+        for (sector, bytes) in (first..).zip(cells.chunks_exact(SECTOR)) {
+            if self.older.len() < MOST_OLDER || self.older.contains_key(&sector) {
+                self.older.insert(sector, bytes.into());
+            }
+        }
+    }
+
+    /// Power goes: no answer comes any more, and unflushed sectors are damaged.
+    pub fn power_cut(&mut self, now: Nanos, seed: u64) {
+        self.held.clear();
+        self.altered.clear();
+        self.no_room.clear();
+        self.wake = None;
+        let mut sectors = self.unflushed.take();
+        for armed in self.armed.iter_mut().filter(|armed| armed.fault.effect.is_of_cuts()) {
+            let HostFault { effect, on } = armed.fault;
+            let seed = seed ^ on.seed.unwrap_or(armed.number.into()).rotate_left(32);
+            let is_hit = |sector: u64| {
+                let drawn =
+                    || Stream::new(seed ^ (sector / on.unit).rotate_left(16), "damage of a cut").chance(on.share);
+                (on.sectors.0..on.sectors.1).contains(&sector) && (on.share >= 1.0 || drawn())
+            };
+            let damage = |sector: u64| match effect {
+                Effect::CutUnreadable => Some(Damage::Unreadable),
+                Effect::CutZeros => Some(Damage::Zeros),
+                Effect::CutOld => self.older.get(&sector).cloned().map(Damage::Old),
+                _ => Some(Damage::Garbage(seed)),
+            };
+            let mut hit = Vec::new();
+            sectors.retain(|sector| {
+                let Some(damage) = Some(*sector).filter(|sector| is_hit(*sector)).and_then(damage) else { return true };
+                self.damaged.add(*sector, damage);
+                hit.push(*sector);
+                false
+            });
+            armed.hits += hit.len() as u64;
+            for run in hit.chunk_by(|one, next| one + 1 == *next) {
+                self.log.push(armed.entry(now).at(HostOp::Write, (run[0], run[0] + run.len() as u64)));
+            }
+        }
+    }
+
+    /// The damage that a power cut would leave now, without any fault after it.
+    pub fn left_by_cut(&self, now: Nanos, seed: u64) -> Self {
+        let (armed, damaged, unflushed) = (self.armed.clone(), self.damaged.clone(), self.unflushed.clone());
+        let needs_older = armed.iter().any(|armed| armed.fault.effect == Effect::CutOld);
+        let older = if needs_older { self.older.clone() } else { HashMap::new() };
+        let mut left = Self { armed, damaged, unflushed, older, shape: self.shape, ..Self::default() };
+        left.power_cut(now, seed);
+        left.armed.clear();
+        left
+    }
+
+    /// Whether the failed request with this tag was refused for lack of room. It is told once.
+    pub fn took_no_room(&mut self, tag: u32) -> bool {
+        let place = self.no_room.iter().position(|own| *own == tag);
+        place.map(|place| self.no_room.swap_remove(place)).is_some()
+    }
+}
+
+/// The entry of a bit that was flipped, by its place from the first bit of a request on.
+fn flipped(entry: Injected, request: &Request, bit: u64) -> Injected {
+    let offset = request.first_sector * SECTOR_BYTES + bit / 8;
+    Injected { offset, length: 1, bit: Some((bit % 8) as u32), ..entry }
+}
+
+/// Places where a request of this length can go instead: the first, the distance, and how many; at least two.
+fn places(armed: &Armed, request: &Request, (all, page): (u64, u64)) -> Option<(u64, u64, u64)> {
+    let step = if request.first_sector.is_multiple_of(page) { page } else { 1 };
+    let within = |(first, end): (u64, u64)| {
+        let first = first.next_multiple_of(step);
+        let room = end.min(all).checked_sub(first + u64::from(request.sectors))?;
+        Some((first, step, room / step + 1)).filter(|(.., count)| *count > 1)
+    };
+    within(armed.fault.on.sectors).or_else(|| within((0, all)))
+}
+
+/// A place that is not the one of the request.
+fn elsewhere(armed: &mut Armed, request: &Request, shape: (u64, u64)) -> Option<u64> {
+    let (first, step, count) = places(armed, request, shape)?;
+    let drawn = armed.stream.below(count);
+    let place = |number: u64| first + number % count * step;
+    Some(if place(drawn) == request.first_sector { place(drawn + 1) } else { place(drawn) })
+}
