@@ -105,6 +105,23 @@ class ServedDrive:
         told: dict[str, Any] = answer["ok"]
         return told
 
+    def fault(self, text: str) -> None:
+        """Lets something fail from now on, such as ``"flip writes share 1%"`` or ``"off"``; ``nandarium explain faults`` has all of them.
+
+        Raises:
+            ValueError: there is no such fault, with the reason.
+        """
+        self.ctl(f"fault {text}")
+
+    def fault_log(self, first: int = 0) -> list[dict[str, Any]]:
+        """The faults that were given and the requests that they have hit, in order, from the entry `first` on."""
+        entries: list[dict[str, Any]] = []
+        while True:
+            answer = self.ctl(f"fault-log {first + len(entries)}")
+            entries += answer["entries"]
+            if not answer["entries"]:
+                return entries
+
     def cut(self, seed: int = 1) -> None:
         """Cuts the power, and gives it back at once. Clients lose their connection, and writes without a flush may be lost."""
         self.ctl(f"power-cut {seed}")

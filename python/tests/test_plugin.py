@@ -62,6 +62,16 @@ def test_a_flush_lasts(nandarium_drive):
     assert nandarium_drive.ctl("smart")["since_start"]["power_cuts"] == 1
 
 
+def test_a_flush_fails_once(nandarium_drive):
+    nandarium_drive.fault("fail flushes count 1")
+    assert subprocess.run(["nbdcopy", "--flush", "-", nandarium_drive.uri], input=b"data" * 1024, capture_output=True).returncode != 0
+    subprocess.run(["nbdcopy", "--flush", "-", nandarium_drive.uri], input=b"data" * 1024, check=True)
+    assert [entry.get("op") for entry in nandarium_drive.fault_log()] == [None, "flush"]
+    assert nandarium_drive.fault_log(1)[0]["kind"] == "fail"
+    with pytest.raises(ValueError, match="is not a kind of fault"):
+        nandarium_drive.fault("lie")
+
+
 def test_misses(nandarium_drive):
     with pytest.raises(ValueError, match="jump"):
         nandarium_drive.ctl("jump")
@@ -69,7 +79,7 @@ def test_misses(nandarium_drive):
 """,
         "--strict-markers",
     )
-    assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 1 and "1 failed, 2 passed" in done.stdout, done.stdout + done.stderr
     assert done.stdout.count("- nandarium drive -") == 1 and '"power_cuts": 0' in done.stdout
 
 

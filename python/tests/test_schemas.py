@@ -227,17 +227,23 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
     made["code"] = {what: said("code", *what.split()) for what in CODES}
     made["probe"]["stack"] = said("probe", "superpage", "page", "--bytes", "64KiB", *sets(TINY), "--quiet")
 
-    with served(folder, "serve", "--out", str(folder / "served"), *sets(TINY)) as control:
+    log = folder / "faults.jsonl"
+    faults = ("--fault", "flip writes count 3", "--fault", "misdirect writes count 1", "--fault-log", str(log))
+    with served(folder, "serve", "--out", str(folder / "served"), *faults, *sets(TINY)) as control:
         export = f"nbd+unix:///?socket={folder / 'drive.sock'}"
         lines = {"unused": line(control, "stats"), "refused": line(control, "start")}
         made["probe"]["export"] = said("probe", "superpage", export, "--yes", "--bytes", "64KiB", "--quiet")
         made["serve-stats"]["used"] = said("ctl", str(control), "stats")
         for command in ("smart", "smart-log", "ocp-log", "live", "maps"):
             made[command]["used"] = said("ctl", str(control), command)
-        commands = ("power-cut 3", "fault die 0", "fault reads 0.1%", "power-off")
+        commands = (
+            *("power-cut 3", "fault lose flushes count 1", "fault cut-zeros share 50%", "faults", "fault off", "fault-log"),
+            *("fault die 0", "fault reads 0.1%", "power-off"),
+        )
         made["ctl-done"] = {what: said("ctl", str(control), *what.split()) for what in commands}
         lines |= {what: line(control, what) for what in ("stats", "smart", "smart-log", "ocp-log", "live", "maps", "power-on", "shut-down")}
     made["result"]["served"] = read(folder / "served/result.json")
+    made["fault-log"] = {entry: json.loads(entry) for entry in log.read_text().splitlines()}
 
     drive = folder / "hard.img"
     subprocess.run([program(), "hard", "format", str(drive), "--create", "64MiB"], check=True, capture_output=True)

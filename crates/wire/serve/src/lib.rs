@@ -16,6 +16,7 @@
 
 mod control;
 mod event_loop;
+mod fault_log;
 mod logs;
 mod orders;
 mod pieces;

@@ -51,6 +51,14 @@ impl Record {
         }
     }
 
+    /// Writes a comment down, at the present time.
+    pub fn remark(&mut self, text: &str) {
+        let time = self.began.map_or(0, |began| began.elapsed().as_nanos());
+        if self.failed.is_none() {
+            self.lines.extend_from_slice(format!("# {time} {text}\n").as_bytes());
+        }
+    }
+
     /// Writes out what is still in memory.
     pub fn write_out(&mut self) {
         if self.lines.is_empty() || self.failed.is_some() {

@@ -83,6 +83,8 @@ pub struct Server<'a> {
     payload: Vec<u8>,
     answers: Answers,
     record: Option<Record>,
+    /// Remarks of the target for the record.
+    notes: Vec<String>,
     serial: u64,
     /// Removed with the server.
     _sockets: Sockets,
@@ -127,6 +129,7 @@ impl<'a> Server<'a> {
             payload: Vec::new(),
             answers: Answers::default(),
             record,
+            notes: Vec::new(),
             serial: 0,
             _sockets: sockets,
             address,
@@ -267,6 +270,10 @@ impl<'a> Server<'a> {
                 self.count_held(place);
             }
             let again = self.target.poll(&mut self.answers);
+            self.target.take_notes(&mut self.notes);
+            for note in self.notes.drain(..) {
+                self.record.iter_mut().for_each(|record| record.remark(&note));
+            }
             moved |= !self.answers.all.is_empty();
             self.answer();
             for place in 0..self.clients.len() {

@@ -96,6 +96,9 @@ pub trait Target {
     /// Does what a command says, such as `smart`.
     fn control(&mut self, command: &str) -> Control;
 
+    /// Adds what a record of requests is to say besides them: commands and faults, each in a line.
+    fn take_notes(&mut self, _notes: &mut Vec<String>) {}
+
     /// Everything lasts when this returns: the server ends.
     /// Errors: in words, what may be lost.
     fn close(&mut self) -> Result<(), String>;

@@ -2,6 +2,7 @@
 
 use super::ADVANCED;
 use clap::{Args, Subcommand};
+use drive::Fault;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -46,6 +47,13 @@ pub struct ServeArguments {
     /// Keep the drive in this file, which is made if there is none; otherwise it is in memory and ends with the server.
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Something that fails from the beginning on, for example 'flip writes share 1%'; may be given several times.
+    /// `nandarium explain faults` shows all of them.
+    #[arg(long, value_name = "FAULT")]
+    pub fault: Vec<Fault>,
+    /// Write each request that a fault has hit into this file, an object of JSON a line.
+    #[arg(long, value_name = "FILE")]
+    pub fault_log: Option<PathBuf>,
     /// How simulated time passes: off (requests are answered as soon as they are simulated), real, or a factor: 10 is a
     /// drive ten times as slow.
     #[arg(long, value_name = "off|real|FACTOR", default_value = "off")]
@@ -92,11 +100,12 @@ fn watch_address(text: &str) -> Result<SocketAddr, String> {
     after_help = "Commands of a simulated drive: stats (requests, latencies, what they waited for, flash, layers); \
         smart (wear and health); smart-log, ocp-log (the same under the names of nvme-cli); live, maps (data of the \
         page of --watch); power-cut [SEED] (cut, and back at once: clients are hung up on); \
-power-off [SEED]; power-on; fault die N, channel N, block N, reads P%, programs P%, erases P%. Of every server: \
-shut-down.
+power-off [SEED]; power-on; fault FAULT (`nandarium explain faults` shows all of them); faults (those that hold now); \
+fault-log [FROM] (the requests that they have hit). Of every server: shut-down.
 
     nandarium ctl nandarium.sock.ctl smart
-    nandarium ctl nandarium.sock.ctl fault die 3"
+    nandarium ctl nandarium.sock.ctl fault die 3
+    nandarium ctl nandarium.sock.ctl fault stall 200ms writes every 2s"
 )]
 pub struct CtlArguments {
     /// The control socket.

@@ -55,12 +55,27 @@ pub fn execute(arguments: &CtlArguments) -> Result<(), Failure> {
     output::print(&text)
 }
 
+/// A row for each element: the values of a group side by side.
+fn write_list(text: &mut String, name: &str, list: &[Value], depth: usize) {
+    let indent = 2 * depth;
+    let _ = writeln!(text, "{:indent$}{name}{}", "", if list.is_empty() { "  none" } else { "" });
+    for element in list {
+        let members = element.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+        let members: Vec<_> = members.map(|(name, value)| format!("{} {}", called(name), plain(value))).collect();
+        let _ = writeln!(text, "{:indent$}  {}", "", members.join(", "));
+    }
+}
+
 /// A row for each member: a group of plain values on one line, a group of groups as a heading over its rows.
 fn write_rows(text: &mut String, group: &Value, depth: usize) {
     let rows: Vec<_> = group.as_object().into_iter().flatten().map(|(name, value)| (called(name), value)).collect();
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in rows {
         let indent = 2 * depth;
+        if let Some(list) = value.as_array() {
+            write_list(text, name, list, depth);
+            continue;
+        }
         match value.as_object() {
             Some(members) if depth == 0 || members.values().any(Value::is_object) => {
                 let _ = writeln!(text, "{:indent$}{name}", "");

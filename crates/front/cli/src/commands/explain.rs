@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::panics::quoted;
 use crate::table::{Grid, wrapped_at};
+use drive::{CLAUSES, FAULTS};
 use fit::{KNOWN, KnownDrive, MeasuredDrive, find_figure};
 use layer::Parameter;
 use simulator::config::{all_keys, did_you_mean, drives, parts, stacks};
@@ -23,7 +24,7 @@ pub fn execute(arguments: &ExplainArguments) -> Result<(), Failure> {
 /// Errors: nothing is called so.
 pub fn text(name: &str) -> Result<String, Failure> {
     let of_tables = [keys(name), stack(name), part(name), workload(name), format(name), values(name), study(name)];
-    let found: Vec<String> = of_tables.into_iter().chain([glossary::explain(name)]).flatten().collect();
+    let found: Vec<String> = of_tables.into_iter().chain([glossary::explain(name), faults(name)]).flatten().collect();
     if found.is_empty() {
         // Read for one more version, with a note.
         if let Some(today) = metrics::name_of_today(name.trim_end_matches('.')) {
@@ -242,6 +243,20 @@ fn format(name: &str) -> Option<String> {
         "trace format {name}\n  {}\n  columns: {}\n  time in {}, address in {}\n",
         format.doc, format.columns, format.time_unit, format.address_unit
     ))
+}
+
+/// All faults, and the clauses that may follow them.
+fn faults(name: &str) -> Option<String> {
+    let mut text = "faults (`ctl SOCKET fault FAULT`, `serve --fault`, `torture --fault`)\n".to_owned();
+    for fault in FAULTS {
+        let _ =
+            writeln!(text, "  {}\n      {}\n      example: {}", fault.form, wrapped_at(fault.doc, 6), fault.example);
+    }
+    text.push_str("\nREQUESTS and CLAUSES, in any order\n");
+    for (form, doc) in CLAUSES {
+        let _ = writeln!(text, "  {form}\n      {}", wrapped_at(doc, 6));
+    }
+    matches!(name, "faults" | "fault").then_some(text)
 }
 
 /// When to use the policy called `name`, as lines; empty for other names.

@@ -8,6 +8,7 @@ use drive::Drive;
 use serve::{Address, Pace, Record, Server, ServerOptions, SimulatedDrive, Target};
 use simulator::Config;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use units::quantity;
 
@@ -29,10 +30,20 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
         arguments.file.as_ref().map_or_else(String::new, |path| format!(", in {}", path.display()))
     );
     let mut target = SimulatedDrive::new(drive, pace);
+    begin_faults(arguments, &mut target)?;
     let served = run(&mut target, &arguments.server, Some(&arguments.watch), &what, "stats");
     // A server that ended badly has served nevertheless.
     let reported = arguments.out.as_deref().map_or(Ok(()), |folder| report(folder, &target, arguments.server.quiet));
     served.and(reported)
+}
+
+/// The faults that hold from the beginning on, and their log.
+fn begin_faults(arguments: &ServeArguments, target: &mut SimulatedDrive) -> Result<(), Failure> {
+    if let Some(path) = &arguments.fault_log {
+        target.log_faults(File::create(path).map_err(|error| Failure::file(path, "written", &error))?);
+    }
+    let given = arguments.fault.iter().try_for_each(|fault| target.inject(*fault));
+    given.map_err(|error| Failure::usage(format!("--fault: {error}")))
 }
 
 /// The drive of a file. Where nothing may be written, no file is made, and one of the version before is not converted.

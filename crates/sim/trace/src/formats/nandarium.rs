@@ -41,6 +41,11 @@ impl LineParser for Nandarium {
             sink.comment();
             return Ok(());
         }
+        // A server writes down faults and power cuts beside the requests.
+        if line.starts_with(b"#") {
+            sink.comment();
+            return Ok(());
+        }
         let mut fields = Fields::commas(line);
         let time = fields.decimal_time("time_ns", 0)?;
         let device = fields.small("device")?;

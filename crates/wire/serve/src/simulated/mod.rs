@@ -2,13 +2,15 @@
 
 mod trims;
 
+use crate::fault_log::FaultLog;
 use crate::pieces::{PIECE, SLICE, ZEROS};
 use crate::target::{Answer, Answers, Control, Order, OrderKind, Target};
 use crate::{logs, pulse, stats};
-use drive::{Completions, Drive, DriveError, Fault, RunResult};
+use drive::{ActiveFault, Completions, Drive, DriveError, Fault, RunResult};
 use nbd::{ErrorNumber, Extent};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 use units::{HostOp, Request, SECTOR_BYTES};
@@ -40,6 +42,8 @@ struct Entry {
     /// Pieces that are not done yet.
     left: u32,
     failed: bool,
+    /// A fault refused a part of it for lack of room.
+    no_room: bool,
     /// Bytes of a read of several pieces.
     bytes: Vec<u8>,
     whole: bool,
@@ -81,6 +85,9 @@ pub struct SimulatedDrive {
     trims: VecDeque<u32>,
     /// Orders were refused for lack of room, and why; until one is written.
     no_room: Option<ErrorNumber>,
+    faults: FaultLog,
+    /// Commands and faults since the last [`Target::take_notes`].
+    notes: Vec<String>,
 }
 
 impl SimulatedDrive {
@@ -99,7 +106,20 @@ impl SimulatedDrive {
             has_stopped: false,
             trims: VecDeque::new(),
             no_room: None,
+            faults: FaultLog::default(),
+            notes: Vec::new(),
         }
+    }
+
+    /// Lets something fail from now on.
+    /// Errors: power is off, or the drive has no such die, channel or block.
+    pub fn inject(&mut self, fault: Fault) -> Result<(), DriveError> {
+        self.drive.inject(fault)
+    }
+
+    /// Writes the log of faults into this file, an object of JSON a line.
+    pub fn log_faults(&mut self, file: File) {
+        self.faults.write_to(file);
     }
 
     /// The measurements since it began to serve, as the result of a run.
@@ -113,7 +133,7 @@ impl SimulatedDrive {
             self.entries.len() as u32 - 1
         });
         let entry = &mut self.entries[slot as usize];
-        (entry.tag, entry.left, entry.failed, entry.offset) = (tag, 0, false, order.offset);
+        (entry.tag, entry.left, entry.failed, entry.no_room, entry.offset) = (tag, 0, false, false, order.offset);
         (entry.flush, entry.to_trim, entry.trim_op, entry.state) = (false, (0, 0), None, State::Asked);
         self.active += 1;
         let entry = &mut self.entries[slot as usize];
@@ -194,9 +214,11 @@ impl SimulatedDrive {
             } else {
                 &[]
             };
+            let no_room = done.failed && self.drive.was_refused_as_full(slot);
             let entry = &mut self.entries[slot as usize];
             entry.left -= 1;
             entry.failed |= done.failed;
+            entry.no_room |= no_room;
             // Of zeros beside a trim only the trim is taken apart.
             if entry.trim_op == Some(done.request.op) {
                 self.trim_piece_done();
@@ -224,7 +246,9 @@ impl SimulatedDrive {
                 continue;
             }
             let tag = entry.tag;
-            let result = if entry.failed {
+            let result = if entry.no_room {
+                Err(ErrorNumber::Space)
+            } else if entry.failed {
                 Err(self.reason(done.request.op))
             } else {
                 answers.bytes.extend_from_slice(if entry.whole { bytes } else { &entry.bytes });
@@ -355,6 +379,16 @@ impl SimulatedDrive {
         }
     }
 
+    /// Takes over the log of the drive.
+    fn note_faults(&mut self) {
+        let new = self.drive.take_fault_log();
+        let lines = new.iter().map(drive::Injected::to_json);
+        lines.for_each(|line| {
+            self.notes.push(line.clone());
+            self.faults.note(line);
+        });
+    }
+
     fn power_off(&mut self, seed: &str) -> Result<u64, String> {
         let seed = if seed.is_empty() { Ok(0) } else { seed.parse() };
         let seed =
@@ -380,6 +414,12 @@ impl SimulatedDrive {
     }
 }
 
+/// The answer to the command `faults`.
+fn active(drive: &Drive) -> Value {
+    let told = |fault: &ActiveFault| json!({ "number": fault.number, "fault": fault.text, "hits": fault.hits });
+    json!({ "faults": drive.active_faults().iter().map(told).collect::<Vec<_>>() })
+}
+
 /// Whether the operating system has no room for more.
 fn is_no_room(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
@@ -396,9 +436,11 @@ fn number_of(error: Option<&DriveError>) -> ErrorNumber {
 }
 
 const COMMANDS: &str = "smart, smart-log, ocp-log, stats, live, maps, power-cut [SEED], power-off [SEED], power-on, \
-                        fault KIND NUMBER, shut-down";
+                        fault FAULT, faults, fault-log [FROM], shut-down";
 /// Commands of one word.
-const TAKE_NOTHING: [&str; 7] = ["smart", "smart-log", "ocp-log", "stats", "live", "maps", "power-on"];
+const TAKE_NOTHING: [&str; 8] = ["smart", "smart-log", "ocp-log", "stats", "live", "maps", "power-on", "faults"];
+/// Commands that change something.
+const CHANGES: [&str; 4] = ["power-cut", "power-off", "power-on", "fault"];
 
 impl Target for SimulatedDrive {
     fn bytes(&self) -> u64 {
@@ -459,6 +501,7 @@ impl Target for SimulatedDrive {
             tracing::warn!("requests under way have failed: {error}");
             self.give_up(answers, number);
         }
+        self.note_faults();
         self.under_way().then_some(if self.pace == Pace::Off { Duration::ZERO } else { TICK })
     }
 
@@ -489,9 +532,21 @@ impl Target for SimulatedDrive {
                 self.drive.inject(fault).map_err(|error| error.to_string())?;
                 Ok(Control::Done(json!({ "fault": rest })))
             }),
+            "faults" => Ok(Control::Done(active(&self.drive))),
+            "fault-log" => {
+                self.note_faults();
+                self.faults.told(rest).map(Control::Done)
+            }
             _ => Err(format!("`{verb}` is not a command; there are: {COMMANDS}")),
         };
+        if CHANGES.contains(&verb) && done.is_ok() {
+            self.notes.push(format!("{verb} {rest}"));
+        }
         done.unwrap_or_else(Control::Refused)
+    }
+
+    fn take_notes(&mut self, notes: &mut Vec<String>) {
+        notes.append(&mut self.notes);
     }
 
     fn close(&mut self) -> Result<(), String> {
@@ -499,6 +554,10 @@ impl Target for SimulatedDrive {
             return Ok(());
         }
         self.pace = Pace::Off;
+        // The server keeps what it has promised, whatever its clients were told.
+        if !self.drive.active_faults().is_empty() {
+            self.drive.inject(Fault::Off).map_err(|error| error.to_string())?;
+        }
         self.submit(LAST, &Order { kind: OrderKind::Flush, offset: 0, length: 0, fua: false }, &[]);
         let (mut answers, begun) = (Answers::default(), Instant::now());
         let flushed = loop {

@@ -31,6 +31,7 @@ fn pages() -> Vec<Page> {
         tables::workloads(&keys),
         tables::flash_parts(&keys),
         tables::formats(),
+        tables::faults(),
         schema::results(&keys),
         schema::causes(&keys),
         tables::exit_codes(),

@@ -2,6 +2,7 @@
 
 use super::page::{Page, linked, place};
 use super::{document, root};
+use drive::{CLAUSES, FAULTS};
 use fit::{KNOWN, MeasuredDrive, find_figure};
 use layer::{Parameter, Test};
 use nandarium_cli::{EXIT_CODES, Listing, items};
@@ -297,6 +298,33 @@ pub fn measured_drives() -> Page {
         }
     }
     page
+}
+
+pub fn faults() -> Page {
+    let mut page = Page::new("faults.md", "Faults", "Everything that can fail on command, and how it is written.");
+    page.paragraph(&format!(
+        "A fault is written in the same way for `ctl SOCKET fault`, `serve --fault`, `torture --fault`, Python and the \
+         type `drive::Fault`. [The guide]({}) shows their use.",
+        document("faults.md")
+    ));
+    let code = |text: &str| format!("`{text}`");
+    page.table(
+        ["fault", "effect", "example"],
+        FAULTS.iter().map(|fault| [code(fault.form), fault.doc.to_owned(), code(fault.example)]),
+    );
+    page.heading(2, "Requests and clauses");
+    page.paragraph("The words behind a fault of requests or of power cuts choose the requests. Their order is free.");
+    page.table(["clause", "meaning"], CLAUSES.iter().map(|(form, doc)| [code(form), (*doc).to_owned()]));
+    page
+}
+
+/// The page that watches a drive has a row of its own for each kind.
+#[test]
+fn the_watch_page_offers_each_kind_of_fault() {
+    let page = fs::read_to_string(root().join("web/src/watch/controls.ts")).expect("the sources of the page are there");
+    let missing: Vec<&str> =
+        FAULTS.iter().map(|fault| fault.name).filter(|name| !page.contains(&format!("kind: \"{name}\""))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 pub fn exit_codes() -> Page {

@@ -2,6 +2,7 @@
 
 mod clients;
 mod faults;
+mod host_faults;
 mod limits;
 mod remapped;
 mod room;
