@@ -90,8 +90,9 @@ def torture(
         guarantee: the promise of the drive about writes that need not last yet: ``any-order`` or ``in-order``.
         atomic: bytes that are written whole or not at all: 512 is all that a sector promises.
         lies: promises that are broken on purpose: ``ignore-flush``, ``early-fua``, ``late-flush``, ``torn-sector``,
-            ``stale-read``.
-        faults: with ``cuts="drive"``, parts that fail with the power, such as ``"die 1"``.
+            ``stale-read``, ``lost-write``, ``misdirected-write``, ``flipped-bit``, ``unreadable-sector``.
+        faults: with ``cuts="drive"``, parts that fail with the power, such as ``"die 1"``, or faults of requests and cuts, such as
+            ``"lose writes share 1%"``.
         states: how many states are drawn.
         seed: of the drawing.
         replay: check the state with this number alone.

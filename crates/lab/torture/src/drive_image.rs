@@ -56,6 +56,14 @@ impl Version {
     }
 }
 
+impl Version {
+    /// Its part of the digest of a drive.
+    pub fn digest(&self, states: &States<'_>, sector: u64) -> Digest {
+        let digest = digest_of(sector, self.bytes(states, sector));
+        if *self == Self::Unreadable { digest.with(digest_of(sector, b"unreadable")) } else { digest }
+    }
+}
+
 /// The contents of a drive.
 pub struct DriveImage<'a> {
     states: &'a States<'a>,
@@ -81,10 +89,8 @@ impl<'a> DriveImage<'a> {
     /// Some sectors as they are given, and all others as they were when the recording began.
     pub(crate) fn given(states: &'a States<'a>, sectors: impl IntoIterator<Item = (u64, Version)>) -> Self {
         let over: HashMap<u64, Version> = sectors.into_iter().collect();
-        let digest = over.iter().fold(Digest::default(), |all, (sector, version)| {
-            let all = all.with(digest_of(*sector, version.bytes(states, *sector)));
-            if *version == Version::Unreadable { all.with(digest_of(*sector, b"unreadable")) } else { all }
-        });
+        let digest =
+            over.iter().fold(Digest::default(), |all, (sector, version)| all.with(version.digest(states, *sector)));
         Self { states, floor: 0, over, digest, stale: None }
     }
 

@@ -104,6 +104,7 @@ impl Found {
             format!("missing   request {request}, a {kind} of {bytes} bytes at byte {offset}: {what}\n")
         });
         let nothing = self.smallest.missing().next().is_none() && self.smallest.stale.is_none();
+        let nothing = nothing && self.smallest.wrong.is_none();
         let nothing = nothing.then(|| "missing nothing that the program asked for before the cut\n".to_owned());
         let stale = self
             .smallest
@@ -113,7 +114,8 @@ impl Found {
             format!("verdict   FAILS in state {}: {}\n", self.number, self.why),
             format!("the cut   after {} of {} steps\n", self.smallest.step, recording.steps.len()),
         ];
-        head.into_iter().chain(missing).chain(nothing).chain(stale).collect()
+        let wrong = self.smallest.wrong.map(|wrong| format!("wrong     {wrong}\n"));
+        head.into_iter().chain(missing).chain(nothing).chain(stale).chain(wrong).collect()
     }
 }
 

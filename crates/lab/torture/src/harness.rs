@@ -10,14 +10,14 @@ use crate::report::{Asked, Report};
 use crate::search::Search;
 use crate::simulated::explore_drive_with;
 use crate::states::{CrashState, Guarantee, States};
-use drive::{Drive, DriveError, Fault};
+use drive::{Drive, DriveError, Fault, HostFault, Selection};
 use experiment::{Monitor, ThreadsError};
 use simulator::{Config, DrivePlan, MemoryClaim, Setting};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-use units::{SECTOR_BYTES, quantity};
+use units::{HostOp, SECTOR_BYTES, quantity};
 
 /// Most bytes of a drive: all it holds is kept in memory, some three times.
 pub const MOST_BYTES: u64 = 4 << 30;
@@ -243,8 +243,19 @@ impl Torture {
     /// # Errors
     /// It is not a fault.
     pub fn faults(self, faults: &[&str]) -> Result<Self, String> {
-        let faults = faults.iter().map(|text| Ok(((*text).to_owned(), text.parse()?)));
-        Ok(Self { faults: faults.collect::<Result<_, String>>()?, ..self })
+        let read = |text: &str| match text.parse()? {
+            Fault::Host(HostFault { effect, .. }) if !effect.changes_data() && !effect.is_of_cuts() => Err(format!(
+                "`{text}`: a state has the data that a fault leaves, and this one changes no data; `flip`, `misdirect` \
+                 and `lose` do, and those of power cuts"
+            )),
+            Fault::Host(HostFault { on, .. }) if on.ops & Selection::of(&[HostOp::Read]).ops > 0 => {
+                Err(format!("`{text}`: the recorded reads are not done again; leave out `reads`"))
+            }
+            Fault::Off => Err(format!("`{text}`: nothing fails by itself; leave it out")),
+            fault => Ok((text.to_owned(), fault)),
+        };
+        let faults = faults.iter().map(|text| read(text)).collect::<Result<_, String>>()?;
+        Ok(Self { faults, ..self })
     }
 
     /// How many states are drawn.

@@ -30,6 +30,7 @@ mod report;
 mod search;
 mod simulated;
 mod states;
+mod wrong_data;
 
 pub use commands::{Commands, Mount};
 pub use cut_disk::CutDisk;
@@ -42,3 +43,4 @@ pub use recording::{Recorded, Recorder, Recording, Step, ask};
 pub use report::{Asked, Report};
 pub use simulated::explore_drive;
 pub use states::{CrashState, Guarantee, NEVER, Outcome, Span, States};
+pub use wrong_data::WrongData;

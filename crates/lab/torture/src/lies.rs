@@ -14,16 +14,28 @@ pub enum Lie {
     TornSector,
     /// After the cut, the first read of one sector brings what it held before it was last written.
     StaleRead,
+    /// A write was answered, and was not done.
+    LostWrite,
+    /// A write went to another place.
+    MisdirectedWrite,
+    /// One bit of a sector is flipped.
+    FlippedBit,
+    /// A sector that was written cannot be read.
+    UnreadableSector,
 }
 
 impl Lie {
     /// All of them by name, with their descriptions.
-    pub const TABLE: [(&str, &str, Lie); 5] = [
+    pub const TABLE: [(&str, &str, Lie); 9] = [
         ("ignore-flush", "a flush is answered and does nothing", Self::IgnoreFlush),
         ("early-fua", "a write with FUA is answered as one without", Self::EarlyFua),
         ("late-flush", "writes of a flush last only from the next flush on", Self::LateFlush),
         ("torn-sector", "a sector may be torn", Self::TornSector),
         ("stale-read", "the first read of one sector brings what it held before", Self::StaleRead),
+        ("lost-write", "one write was answered, and was not done, whatever was flushed after it", Self::LostWrite),
+        ("misdirected-write", "one write went to the place of another one", Self::MisdirectedWrite),
+        ("flipped-bit", "one bit of a written sector is flipped", Self::FlippedBit),
+        ("unreadable-sector", "one written sector cannot be read", Self::UnreadableSector),
     ];
 
     /// The one of this name.
@@ -33,7 +45,7 @@ impl Lie {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lies(u8);
+pub(crate) struct Lies(u16);
 
 impl Lies {
     pub fn new(lies: &[Lie]) -> Self {
@@ -55,6 +67,12 @@ impl Lies {
 
     pub fn tears_sectors(self) -> bool {
         self.has(Lie::TornSector)
+    }
+
+    /// Those of wrong data that are broken.
+    pub fn of_data(self) -> impl Iterator<Item = Lie> {
+        let all = [Lie::LostWrite, Lie::MisdirectedWrite, Lie::FlippedBit, Lie::UnreadableSector];
+        all.into_iter().filter(move |lie| self.has(*lie))
     }
 
     pub fn reads_stale(self) -> bool {

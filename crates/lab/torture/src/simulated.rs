@@ -101,8 +101,9 @@ pub(crate) fn explore_drive_with<'s>(
     Ok(search.exploration)
 }
 
+/// Whether a fault holds from the beginning on.
 fn is_chance(fault: &Fault) -> bool {
-    matches!(fault, Fault::Reads(_) | Fault::Programs(_) | Fault::Erases(_))
+    matches!(fault, Fault::Reads(_) | Fault::Programs(_) | Fault::Erases(_) | Fault::Host(_))
 }
 
 /// Cuts, and what they left until a drive comes back from it.
@@ -193,7 +194,7 @@ fn what_became(states: &States<'_>, request: usize, contents: &[(u64, Version)])
         (number, if any { Outcome::Torn { first: 0, sectors: first, bytes: 0 } } else { Outcome::Lost })
     };
     let outcomes = missing(states, request + 1, contents).into_iter().map(outcome).collect();
-    CrashState { step: states.span(request).asked, outcomes, stale: None }
+    CrashState { step: states.span(request).asked, outcomes, stale: None, wrong: None }
 }
 
 /// What a smaller failure holds: what was drawn, and all of the requests that are said to be there.

@@ -3,6 +3,7 @@
 use crate::drive_image::{Digest, DriveImage, Version, digest_of};
 use crate::lies::{Lie, Lies};
 use crate::recording::{Recorded, Recording, Step};
+use crate::wrong_data::WrongData;
 use engine::random::Stream;
 use serve::OrderKind;
 use std::collections::{BTreeSet, HashMap};
@@ -63,6 +64,8 @@ pub struct CrashState {
     pub outcomes: Vec<(usize, Outcome)>,
     /// A sector of which the first read brings what it held before it was last written.
     pub stale: Option<u64>,
+    /// Wrong data, beside the cut.
+    pub wrong: Option<WrongData>,
 }
 
 impl CrashState {
@@ -90,7 +93,7 @@ pub const NEVER: usize = usize::MAX;
 pub struct States<'a> {
     pub(crate) recording: &'a Recording,
     guarantee: Guarantee,
-    lies: Lies,
+    pub(crate) lies: Lies,
     /// Sectors of a unit that is written whole or not at all.
     atomic: u64,
     /// By request; flushes change nothing.
@@ -241,7 +244,7 @@ impl<'a> States<'a> {
         let first = if self.guarantee == Guarantee::InOrder { self.before_lasting(&open, step) } else { 0 };
         let outcome = |at: usize| if number.is_multiple_of(2) && at >= first { Outcome::Lost } else { Outcome::Kept };
         let outcomes = open.iter().enumerate().map(|(at, number)| (*number, outcome(at))).collect();
-        CrashState { step, outcomes, stale: None }
+        CrashState { step, outcomes, stale: None, wrong: None }
     }
 
     /// The state with this number: the [corners](Self::corners) first, then those that `seed` draws.
@@ -291,7 +294,8 @@ impl<'a> States<'a> {
         }
         let stale = self.lies.reads_stale() && stream.chance(0.5);
         let stale = stale.then(|| self.drawn_sector(step, &mut stream)).flatten();
-        CrashState { step, outcomes, stale }
+        let wrong = self.drawn_wrong(step, &mut stream);
+        CrashState { step, outcomes, stale, wrong }
     }
 
     /// The state without a cut: everything was asked for, and is there.
@@ -301,6 +305,7 @@ impl<'a> States<'a> {
             step,
             outcomes: self.open(step).into_iter().map(|number| (number, Outcome::Kept)).collect(),
             stale: None,
+            wrong: None,
         }
     }
 
@@ -322,7 +327,7 @@ impl<'a> States<'a> {
     }
 
     /// A sector that some request changed by a step.
-    fn drawn_sector(&self, step: usize, stream: &mut Stream) -> Option<u64> {
+    pub(crate) fn drawn_sector(&self, step: usize, stream: &mut Stream) -> Option<u64> {
         let number = stream.below(self.asked_by(step).max(1) as u64) as usize;
         let all: Vec<u64> = sectors(self.recording, number).collect();
         (!all.is_empty()).then(|| all[stream.below(all.len() as u64) as usize])
@@ -369,11 +374,17 @@ impl<'a> States<'a> {
                 over.insert(sector, Version::Mixed(mixed));
             }
         }
+        if let Some(wrong) = state.wrong {
+            self.lay_over(wrong, floor, &mut over);
+        }
         let mut digest = self.digests[floor];
         for (sector, version) in &over {
-            let below = self.version_below(*sector, floor);
-            digest = digest.without(digest_of(*sector, below.bytes(self, *sector)));
-            digest = digest.with(digest_of(*sector, version.bytes(self, *sector)));
+            let held = self.version_below(*sector, floor);
+            // Of a sector that no request changes, the digest of all says nothing.
+            if self.touched.binary_search(sector).is_ok() {
+                digest = digest.without(digest_of(*sector, held.bytes(self, *sector)));
+            }
+            digest = digest.with(version.digest(self, *sector));
         }
         DriveImage::new(self, floor, over, digest, state.stale)
     }

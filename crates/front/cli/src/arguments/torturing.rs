@@ -50,7 +50,8 @@ pub struct TortureArguments {
         value_parser = PossibleValuesParser::new(Lie::TABLE.map(|(name, _, _)| name)))]
     pub lie: Vec<String>,
     /// Something that fails with the power, with --cuts drive: `die 3`, `channel 0`, `block 17`; or from the beginning
-    /// on: `reads 1%`, `programs 0.1%`, `erases 5%`; may be given several times.
+    /// on: `reads 1%`, `programs 0.1%`, `erases 5%`, `lose writes share 1%`, `cut-unreadable share 20%`; may be given
+    /// several times. `nandarium explain faults` shows all of them.
     #[arg(help_heading = ADVANCED, long, value_name = "FAULT")]
     pub fault: Vec<String>,
     /// Give commands a file system on the drive in the folder `NANDARIUM_MOUNT`, new before --prepare: ext4, xfs or

@@ -134,7 +134,8 @@ impl Report<'_> {
         let failure = exploration.found.as_ref().map(|failure| {
             json!({"state": failure.number, "why": failure.why, "steps_before_the_cut": failure.smallest.step,
                 "lost": self.lost(&failure.smallest), "lost_as_drawn": self.lost(&failure.drawn),
-                "stale_sector": failure.smallest.stale})
+                "stale_sector": failure.smallest.stale,
+                "wrong": failure.smallest.wrong.map(|wrong| wrong.to_string())})
         });
         json!({
             "schema": SCHEMA, "seed": asked.seed, "cuts": asked.cuts, "guarantee": asked.guarantee,

@@ -58,8 +58,9 @@ fn failure(report: &Report<'_>, found: &Found) -> String {
     let stale = found.smallest.stale.map_or_else(String::new, |sector| {
         format!(" The first read of sector {sector} brought what it had held before it was last written.")
     });
+    let wrong = found.smallest.wrong.map_or_else(String::new, |wrong| format!(" Wrong data: {wrong}."));
     let missing = match found.smallest.missing().count() {
-        0 if stale.is_empty() => {
+        0 if stale.is_empty() && wrong.is_empty() => {
             "No write of the program is missing: it promised data that had not reached the drive.".to_owned()
         }
         0 => "Nothing else is missing.".to_owned(),
@@ -67,8 +68,8 @@ fn failure(report: &Report<'_>, found: &Found) -> String {
         count => format!("{count} requests missing are enough to make the check fail."),
     };
     let lead = format!(
-        "<section><h2>{}</h2><p class=\"lead\">Power went after step {} of {}. {missing}{stale} As it was drawn, \
-         the state lacked {}.</p><p class=\"advice\">To see it again: {} {}.</p>",
+        "<section><h2>{}</h2><p class=\"lead\">Power went after step {} of {}. {missing}{stale}{wrong} As it was \
+         drawn, the state lacked {}.</p><p class=\"advice\">To see it again: {} {}.</p>",
         escape(&found.why),
         found.smallest.step,
         report.recording.steps.len(),

@@ -79,6 +79,10 @@ fn whoever_relies_on_a_promise_notices_that_it_is_broken() {
         (Way::Fua, Lie::EarlyFua),
         (Way::InPlaceBare, Lie::TornSector),
         (Way::Flush, Lie::StaleRead),
+        (Way::Flush, Lie::LostWrite),
+        (Way::Flush, Lie::MisdirectedWrite),
+        (Way::Flush, Lie::FlippedBit),
+        (Way::Fua, Lie::UnreadableSector),
     ] {
         assert!(!holds(way, &[lie]), "{way:?} does not notice {lie:?}");
     }
@@ -160,4 +164,45 @@ fn what_a_volatile_buffer_lost_is_made_as_small_as_it_is() {
     assert!(found.drawn.missing().count() > 1, "{found:?}");
     assert_eq!(found.smallest.missing().count(), 1, "one page is enough: {}", tried.to_text());
     assert!(tried.to_text().contains("lost"), "{}", tried.to_text());
+}
+
+/// Programs that notice it name it, and the smallest failure has nothing else.
+#[test]
+fn wrong_data_beside_a_cut_is_named() {
+    for (lie, words) in [
+        (Lie::LostWrite, "was answered and not done"),
+        (Lie::MisdirectedWrite, "went to sector"),
+        (Lie::FlippedBit, "is flipped"),
+        (Lie::UnreadableSector, "cannot be read"),
+    ] {
+        let text = run(&Torture::new(64 << 10).states(3000).lies(&[lie]), Way::Flush).to_text();
+        assert!(text.contains("wrong     ") && text.contains(words) && !text.contains("missing"), "{lie:?}: {text}");
+    }
+}
+
+/// Faults of a simulated drive beside its cuts: a log that relies on flushes notices them, and holds without them.
+#[test]
+fn faults_of_requests_are_drawn_beside_the_cuts_of_a_drive() {
+    for (fault, wanted) in [
+        ("programs 0%", true),
+        ("lose writes share 30%", false),
+        ("flip writes share 30%", false),
+        ("misdirect writes in 0..16KiB share 30%", false),
+        ("lose flushes", true),
+        ("cut-unreadable share 50%", false),
+        ("cut-old share 50%", true),
+    ] {
+        let torture = Torture::within("page", &SMALL).unwrap().faults(&[fault]).unwrap().states(300);
+        let tried = run(&torture, Way::Flush);
+        assert_eq!(tried.exploration.found.is_none(), wanted, "{fault}: {}", tried.to_text());
+    }
+    for (fault, wanted) in [
+        ("stall 1s", "changes no data"),
+        ("fail writes", "changes no data"),
+        ("flip reads", "leave out `reads`"),
+        ("off", "nothing fails by itself"),
+    ] {
+        let refused = Torture::within("page", &SMALL).unwrap().faults(&[fault]).unwrap_err();
+        assert!(refused.contains(wanted), "{fault}: {refused}");
+    }
 }
