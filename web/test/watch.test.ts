@@ -191,6 +191,12 @@ test("power is cut by keyboard, once it was asked, and what came of it is said",
   await page.getByRole("button", { name: "Let it fail" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Let it fail" }).click();
   await until("why not is said", async () => /Not done: .*there is no die 999/.test(await said(page, "said")));
+  await page.getByLabel("fault", { exact: true }).selectOption("lose");
+  await page.getByLabel("requests and clauses").fill("writes share 3%");
+  await page.getByRole("button", { name: "Let it fail" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Let it fail" }).click();
+  await until("it is done", async () => /Done: lose writes share 3%/.test(await said(page, "said")));
+  assert.deepEqual(ctl("faults").faults, [{ number: 1, fault: "lose share 3%", hits: 0 }]);
   // The refusal is the answer of the server, which a browser tells of as well.
   assert.deepEqual(complaints.filter((text) => !text.includes("400 (Bad Request)")), []);
   await page.close();

@@ -10,6 +10,19 @@ const FAULTS: readonly { kind: string; label: string; unit: string; example: str
   { kind: "reads", label: "New pages turn out unreadable", unit: "chance in percent, 0 to end it", example: "0.1" },
   { kind: "programs", label: "Programs fail with a chance", unit: "chance in percent, 0 to end it", example: "1" },
   { kind: "erases", label: "Erases fail with a chance", unit: "chance in percent, 0 to end it", example: "1" },
+  { kind: "stall", label: "No answers for a time", unit: "time, requests and clauses", example: "200ms writes every 2s" },
+  { kind: "slow", label: "Requests take longer", unit: "factor, requests and clauses", example: "x10 for 30s" },
+  { kind: "fail", label: "Requests fail with EIO", unit: "requests and clauses", example: "flushes count 1" },
+  { kind: "full", label: "Writes are refused with ENOSPC", unit: "clauses", example: "for 10s" },
+  { kind: "flip", label: "A bit is flipped", unit: "requests and clauses", example: "writes share 1%" },
+  { kind: "misdirect", label: "Requests go to another place", unit: "requests and clauses", example: "writes count 1" },
+  { kind: "lose", label: "Requests are answered and not done", unit: "requests and clauses", example: "writes share 1%" },
+  { kind: "stale", label: "Reads bring older data", unit: "clauses", example: "share 1%" },
+  { kind: "cut-unreadable", label: "Cut: unflushed sectors unreadable", unit: "clauses", example: "share 20%" },
+  { kind: "cut-zeros", label: "Cut: unflushed sectors are zeros", unit: "clauses", example: "share 20%" },
+  { kind: "cut-garbage", label: "Cut: unflushed sectors random", unit: "clauses", example: "share 20%" },
+  { kind: "cut-old", label: "Cut: unflushed sectors are older", unit: "clauses", example: "share 20% unit 1MiB" },
+  { kind: "off", label: "End all faults and chances", unit: "nothing", example: "" },
 ];
 
 /** Asks before something is done that cannot be undone. */
@@ -87,14 +100,16 @@ export function controls(changed: () => void): Part {
   const unit = h("label", { for: "amount" });
   const chosen = (): (typeof FAULTS)[number] | undefined => FAULTS.find((fault) => fault.kind === kind.value);
   const show = (): void => {
-    unit.textContent = chosen()?.unit ?? "";
+    const words = chosen()?.unit ?? "";
+    unit.textContent = words;
+    amount.type = words.startsWith("chance") || words.startsWith("number") ? "number" : "text";
     amount.value = chosen()?.example ?? "0";
   };
   kind.addEventListener("change", show);
   show();
   const fail = button("Let it fail", "action danger", () => {
     const percent = chosen()?.unit.startsWith("chance") ? "%" : "";
-    const line = `fault ${kind.value} ${amount.value.trim()}${percent}`;
+    const line = `fault ${kind.value} ${amount.value.trim()}${percent}`.trim();
     return run(line, `${chosen()?.label ?? ""}: ${amount.value.trim()}${percent}. Let it fail? Broken parts stay broken.`, "Let it fail");
   });
   const element = h(
