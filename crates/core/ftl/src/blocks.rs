@@ -82,6 +82,17 @@ impl BlockTable {
         self.closings += 1;
     }
 
+    /// A block becomes a candidate that was closed as number `closed_at`, before the next closing.
+    pub fn close_as(&mut self, block: BlockId, closed_at: u32) {
+        self.put_back(block);
+        self.closed_at[block.index()] = closed_at;
+    }
+
+    /// So many closings were before.
+    pub fn note_closings(&mut self, closings: u32) {
+        self.closings = self.closings.max(closings);
+    }
+
     /// A closed block is taken for collection, or put back with [`BlockTable::put_back`].
     pub fn take(&mut self, block: BlockId) {
         debug_assert!(self.is_candidate(block), "block {block} is not a candidate");

@@ -25,6 +25,7 @@ mod slots;
 mod snapshot;
 pub mod spelling;
 mod tag;
+mod tile;
 mod timing;
 mod unit;
 mod waited;
@@ -41,11 +42,12 @@ pub use room::Room;
 pub use slots::Slots;
 pub use snapshot::{SnapshotError, SnapshotReader, SnapshotRow, SnapshotWriter};
 pub use tag::{Tag, TagKind};
+pub use tile::{Tiled, TiledBlock, Tiling};
 pub use timing::{IN_TIME, SERVICE, SIDE_BY_SIDE, TIME};
 pub use unit::{UNIT, page_key};
 pub use waited::{Waited, charge, charge_space};
 
-use nand::{Backlog, Cancelled, Event, Flash, JoinId, Owner, PayloadId, Token};
+use nand::{Backlog, Cancelled, Event, Flash, FlashState, JoinId, Owner, PayloadId, Token};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use units::{Cause, DieId, HostOp, Lpn, Ppn, Request};
@@ -306,6 +308,28 @@ pub trait PageLayer<F: Flash> {
     /// # Errors
     /// The snapshot does not fit this layer.
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError>;
+
+    /// Whether [`PageLayer::tile`] can bring a new layer into use.
+    ///
+    /// # Errors
+    /// The reason why not, to follow "because".
+    fn may_tile(&self) -> Result<(), &'static str> {
+        Err("a buffer, a stripe or the mapping has tables that cannot be tiled")
+    }
+
+    /// Brings a new layer into the state of a smaller one of the same kind, which [`PageLayer::save`] wrote: that state
+    /// stands in it many times. `small`: the flash of the smaller drive. The caller gives flash the blocks.
+    ///
+    /// # Errors
+    /// The snapshot has something that cannot be tiled. The layer is of no use then.
+    fn tile(
+        &mut self,
+        _small: &FlashState,
+        _tiling: &Tiling,
+        _reader: &mut SnapshotReader<'_>,
+    ) -> Result<Tiled, SnapshotError> {
+        Err(SnapshotError::unfit("tiles", "this layer cannot be tiled"))
+    }
 }
 
 /// The old version of a logical page.

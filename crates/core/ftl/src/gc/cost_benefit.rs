@@ -30,6 +30,10 @@ impl VictimPolicy for CostBenefit {
         };
         view.candidates().max_by(|a, b| better(a, b).then(b.0.cmp(&a.0))).map(|(block, _)| block)
     }
+
+    fn scales(&self, superblocks: bool) -> bool {
+        !superblocks
+    }
 }
 
 #[cfg(test)]

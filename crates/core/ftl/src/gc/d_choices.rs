@@ -30,4 +30,8 @@ impl VictimPolicy for DChoices {
         let draws = (0..self.choices).filter_map(|_| random_candidate(view, stream));
         draws.min_by_key(|block| view.valid(*block))
     }
+
+    fn scales(&self, superblocks: bool) -> bool {
+        !superblocks
+    }
 }

@@ -20,6 +20,10 @@ impl VictimPolicy for Fifo {
         let oldest = view.candidates().min_by_key(|(block, _)| view.closed_at[*block]);
         oldest.map(|(block, _)| block)
     }
+
+    fn scales(&self, _: bool) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,10 @@ impl VictimPolicy for Greedy {
     fn pick(&mut self, view: &VictimView<'_>, _: &mut Stream) -> Option<usize> {
         view.least_valid()
     }
+
+    fn scales(&self, _: bool) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -120,6 +120,12 @@ pub trait VictimPolicy {
     /// The block to collect, or `None` to wait. It must be a candidate. Collecting a full block gives no room: if a
     /// policy chooses only full blocks while other blocks would give room, the mapping overrules it in the end.
     fn pick(&mut self, view: &VictimView<'_>, stream: &mut Stream) -> Option<usize>;
+
+    /// Whether it leaves the same shares of valid pages on a drive with fewer blocks, so that copies of a small drive
+    /// can bring a large one into use. `superblocks`: it chooses among superblocks.
+    fn scales(&self, _superblocks: bool) -> bool {
+        false
+    }
 }
 
 /// A line of [`VICTIMS`].

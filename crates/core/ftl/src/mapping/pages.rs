@@ -44,6 +44,16 @@ impl Pages {
         self.blocks.close(block);
     }
 
+    /// A block is closed as the one of this number.
+    pub fn close_as(&mut self, block: BlockId, closed_at: u32) {
+        self.blocks.close_as(block, closed_at);
+    }
+
+    /// So many blocks were closed before.
+    pub fn note_closings(&mut self, closings: u32) {
+        self.blocks.note_closings(closings);
+    }
+
     /// A closed block is opened again, emptied or given up: it may not be chosen.
     pub fn withdraw(&mut self, block: BlockId) {
         self.blocks.take(block);

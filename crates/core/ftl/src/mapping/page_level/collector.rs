@@ -242,6 +242,11 @@ impl Collector {
         choice.map(|block| (block, Cause::Gc))
     }
 
+    /// Whether the victim policy leaves the same shares of valid pages on a drive with fewer blocks.
+    pub fn scales(&self) -> bool {
+        self.policy.scales(self.together.is_some())
+    }
+
     /// The least worn closed block, when the lane's wear has drifted apart.
     fn cold_block<F: Flash>(&self, flash: &F, gc: &GcContext<'_>, lane: usize) -> Option<BlockId> {
         let gap = self.level_gap;

@@ -45,7 +45,7 @@ use entry::Entry;
 use fail::Homeless;
 use layer::{
     Answer, Held, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
-    SnapshotWriter,
+    SnapshotWriter, Tiled, Tiling,
 };
 use nand::{
     Awaits, Cancel, Closed, CommandId, Completion, Event, Flash, FlashState, JoinId, Owner, PageProgram, PayloadId,
@@ -536,5 +536,18 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         self.load_state(reader)
+    }
+
+    fn may_tile(&self) -> Result<(), &'static str> {
+        self.may_be_tiled()
+    }
+
+    fn tile(
+        &mut self,
+        small: &FlashState,
+        tiling: &Tiling,
+        reader: &mut SnapshotReader<'_>,
+    ) -> Result<Tiled, SnapshotError> {
+        self.tile_state(small, tiling, reader)
     }
 }

@@ -1,10 +1,13 @@
 //! Every law of the mapping, and its snapshot.
 
 use super::PageMap;
-use super::access::MapAccess;
+use super::access::{MapAccess, Sharing};
 use super::entry::Occupant;
 use super::old_versions::OldVersions;
-use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
+use super::pages::Pages;
+use super::space::tile::SmallDrive;
+use crate::alloc::Placement;
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Tiled, Tiling};
 use nand::{Counters, FlashState};
 
 /// Names of the maps in a snapshot.
@@ -71,6 +74,44 @@ impl<A: MapAccess> PageMap<A> {
                 }
             }
         }
+    }
+
+    /// Whether [`PageMap::tile_state`] knows all tables.
+    pub(super) fn may_be_tiled(&self) -> Result<(), &'static str> {
+        if A::SHARING != Sharing::Data {
+            Err("the mapping keeps its map on flash (ftl.kind)")
+        } else if self.settings.placement == Placement::Static {
+            Err("each page has a plane that it never leaves (ftl.allocation.placement = static)")
+        } else if self.slc.is_some() {
+            Err("the drive has an SLC cache (ftl.slc.share, ftl.slc.blocks)")
+        } else if !self.collector.scales() {
+            Err("victims depend on the number of blocks (ftl.gc.victim, ftl.gc.superblocks)")
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Brings an empty mapping into the state of a smaller one, many times over.
+    pub(super) fn tile_state(
+        &mut self,
+        flash: &FlashState,
+        tiling: &Tiling,
+        reader: &mut SnapshotReader<'_>,
+    ) -> Result<Tiled, SnapshotError> {
+        let mut pages = Pages::new(*tiling.small(), tiling.small_pages());
+        pages.load(reader, SECTIONS)?;
+        self.trims.load(reader)?;
+        if self.trims.live_pages() > 0 {
+            return Err(SnapshotError::unfit("trims", "pages are trimmed"));
+        }
+        self.versions.load(reader)?;
+        let [turn, sequence, ..] = reader.array::<u64, 8>("page.numbers")?;
+        let lanes = self.space.lanes.read_of(reader, tiling.small().blocks_per_plane())?;
+        let tiled = self.space.tile(&mut self.pages, &SmallDrive { flash, pages: &pages, lanes: &lanes, tiling });
+        let withheld = self.space.lanes.withheld();
+        self.space.lanes.restore(turn as usize, withheld);
+        self.pages.note_sequence(tiling.sequence(tiling.copies(), sequence));
+        Ok(tiled)
     }
 
     pub(super) fn load_state(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {

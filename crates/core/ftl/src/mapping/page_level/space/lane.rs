@@ -33,6 +33,13 @@ impl Frontier {
         frontier
     }
 
+    /// The same, of a block of another drive with equally long blocks.
+    pub fn on(&self, geometry: &Geometry, block: BlockId) -> Self {
+        let own = self.block.map_or(self.end, |block| geometry.page_at(block, 0).0);
+        let there = geometry.page_at(block, 0).0;
+        Self { block: Some(block), next: there + (self.next - own), end: there + (self.end - own) }
+    }
+
     /// Three numbers that stand for it in a snapshot.
     pub fn numbers(&self) -> [u32; 3] {
         [self.block.map_or(UNMAPPED, |block| block.0), self.next, self.end]
@@ -137,18 +144,22 @@ impl Lane {
     /// Lane number `lane` of those with `count` blocks. Its erased blocks are free; in what order they were erased is
     /// not known.
     pub fn new(count: u32, lane: u32, rows: &[BlockRow], least_worn_first: bool) -> Self {
-        let first = BlockId(lane * count);
-        let mut free = FreeList::default();
-        for block in (first.0..first.0 + count).map(BlockId) {
+        let mut empty = Self::without_blocks(count, lane);
+        for block in empty.blocks() {
             let row = &rows[block.index()];
             if !row.is_bad() && row.done == 0 {
-                free.push(block, row.erases, least_worn_first);
+                empty.free.push(block, row.erases, least_worn_first);
             }
         }
+        empty
+    }
+
+    /// The same without a free block.
+    pub fn without_blocks(count: u32, lane: u32) -> Self {
         Self {
-            first,
+            first: BlockId(lane * count),
             count,
-            free,
+            free: FreeList::default(),
             erasing: 0,
             host: Frontier::NONE,
             copies: Frontier::NONE,

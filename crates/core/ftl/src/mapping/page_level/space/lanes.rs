@@ -1,7 +1,7 @@
 //! The lanes of a drive: their free blocks, the order in which pages are striped over them, blocks that failed.
 
 use super::Stream;
-use super::lane::{Division, Failing, Lane};
+use super::lane::{Division, Failing, FreeList, Frontier, Lane};
 use super::superblocks::Superblocks;
 use crate::FtlContext;
 use crate::alloc::{Placement, plane_order};
@@ -12,6 +12,12 @@ use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{FlashState, LawBroken};
 use std::ops::{Index, Range};
 use units::{BlockId, DieId, Geometry, Lpn, Ppn};
+
+/// The lanes of a drive as a snapshot has them.
+pub(crate) struct SavedLanes {
+    pub all: Vec<Lane>,
+    pub superblocks: Option<Superblocks>,
+}
 
 /// Every lane of a drive.
 pub(crate) struct Lanes {
@@ -260,6 +266,42 @@ impl Lanes {
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         self.all.iter_mut().try_for_each(|lane| lane.load(reader))?;
         self.superblocks.as_mut().map_or(Ok(()), |superblocks| superblocks.load(reader))
+    }
+
+    /// Reads what [`Lanes::save`] wrote of a drive whose lanes have `blocks` blocks each.
+    pub fn read_of(&self, reader: &mut SnapshotReader<'_>, blocks: u32) -> Result<SavedLanes, SnapshotError> {
+        let mut all: Vec<Lane> = (0..self.all.len() as u32).map(|lane| Lane::without_blocks(blocks, lane)).collect();
+        all.iter_mut().try_for_each(|lane| lane.load(reader))?;
+        let mut superblocks = self.superblocks.as_ref().map(|_| Superblocks::new(blocks));
+        superblocks.as_mut().map_or(Ok(()), |superblocks| superblocks.load(reader))?;
+        Ok(SavedLanes { all, superblocks })
+    }
+
+    /// The lane that stands `steps` before a lane in striping order.
+    pub fn before(&self, lane: usize, steps: usize) -> usize {
+        let width = self.order.len();
+        let at = self.order.iter().position(|other| *other as usize == lane).expect("each lane has its turn");
+        self.order[(at + width - steps % width) % width] as usize
+    }
+
+    /// Whether blocks of one number are collected as one.
+    pub fn have_superblocks(&self) -> bool {
+        self.superblocks.is_some()
+    }
+
+    /// Takes the open blocks of a lane, and its free blocks with their erases.
+    pub fn tile(&mut self, lane: usize, [host, copies]: [Frontier; 2], free: impl Iterator<Item = (BlockId, u32)>) {
+        let least_worn_first = self.least_worn_first;
+        let entry = &mut self.all[lane];
+        (entry.host, entry.copies, entry.free) = (host, copies, FreeList::default());
+        free.for_each(|(block, erases)| entry.free.push(block, erases, least_worn_first));
+    }
+
+    /// Takes the streams of the superblocks of a smaller drive: see [`Superblocks::tile`].
+    pub fn tile_superblocks(&mut self, small: &SavedLanes, copies: u32, stands: impl Fn(u32, usize) -> bool) {
+        if let (Some(own), Some(small)) = (&mut self.superblocks, &small.superblocks) {
+            own.tile(small, copies, stands);
+        }
     }
 
     /// A block's erase is issued.

@@ -19,6 +19,7 @@ pub(super) mod admission;
 mod lane;
 mod lanes;
 mod superblocks;
+pub(super) mod tile;
 mod translation;
 
 use lane::{Failing, Frontier};

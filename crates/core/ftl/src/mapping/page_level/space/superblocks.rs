@@ -39,6 +39,15 @@ impl Superblocks {
         Some(block)
     }
 
+    /// Takes the streams of a drive with fewer superblocks, `copies` times. `stands`: whether a superblock of it is in
+    /// a copy.
+    pub fn tile(&mut self, small: &Self, copies: u32, stands: impl Fn(u32, usize) -> bool) {
+        let all = (0..copies).flat_map(|copy| small.streams.iter().enumerate().map(move |(at, was)| (copy, at, was)));
+        for (stream, (copy, at, was)) in self.streams.iter_mut().zip(all) {
+            *stream = was.filter(|_| stands(copy, at));
+        }
+    }
+
     /// It will be collected: its blocks are free for any stream after that.
     pub fn chosen(&mut self, number: u32) {
         self.streams[number as usize] = None;
