@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use compare::{LifePlan, LifeQuestion};
 use drive::Drive;
 use simulator::config::stack_parts;
-use simulator::session::{Snapshots, USUAL_FILES};
+use simulator::session::{Snapshots, USUAL_BYTES, USUAL_FILES};
 use simulator::{Config, Setting};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -108,7 +108,8 @@ pub fn snapshots_of(arguments: &SessionArguments) -> Option<Snapshots> {
 
 /// Preconditioned states of this build in `folder`, or in the user's cache folder.
 pub fn snapshots(folder: Option<PathBuf>) -> Option<Snapshots> {
-    folder.or_else(cache_folder).map(|folder| Snapshots { folder, build: build(), files: USUAL_FILES })
+    let kept = |folder| Snapshots { folder, build: build(), files: USUAL_FILES, bytes: USUAL_BYTES };
+    folder.or_else(cache_folder).map(kept)
 }
 
 /// The file this code was loaded from, where that is not the program itself.

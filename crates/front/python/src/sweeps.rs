@@ -324,8 +324,11 @@ impl Watcher for Clock<'_> {
 #[pyfunction]
 #[pyo3(signature = (job, snapshots=None))]
 pub fn run_job(py: Python<'_>, job: &str, snapshots: Option<PathBuf>) -> PyResult<String> {
-    let files = if snapshots.is_some() { usize::MAX } else { simulator::session::USUAL_FILES };
-    let snapshots = cli::snapshots(snapshots).map(|usual| Snapshots { files, ..usual });
+    let keeps_all = snapshots.is_some();
+    let snapshots = cli::snapshots(snapshots).map(|usual| match keeps_all {
+        true => Snapshots { files: usize::MAX, bytes: u64::MAX, ..usual },
+        false => usual,
+    });
     let told: Value =
         serde_json::from_str(job).map_err(|error| ClusterError::new_err(format!("a job cannot be read: {error}")))?;
     let stop = AtomicBool::new(false);

@@ -232,7 +232,8 @@ pub fn execute(
     build: &str,
     monitor: &dyn Monitor,
 ) -> Result<Vec<Option<Outcome>>, ExecuteError> {
-    let snapshots = Snapshots { folder: store.snapshots(), build: build.to_owned(), files: usize::MAX };
+    let snapshots =
+        Snapshots { folder: store.snapshots(), build: build.to_owned(), files: usize::MAX, bytes: u64::MAX };
     let runs = Runs { store, snapshots: Some(snapshots), monitor };
     let ledger = runs.ledger(grid);
     monitor.expect(ledger.found() + ledger.due().len());

@@ -14,7 +14,7 @@ pub const JOBS: [(&str, &[&str]); 6] = [
     ("Choose or fit a drive", &["life", "measure", "fit", "probe"]),
     ("Test a program on a drive", &["serve", "ctl", "torture", "hard"]),
     ("Many runs", &["sweep", "repro", "report"]),
-    ("Tools", &["check", "code", "completions", "man"]),
+    ("Tools", &["check", "code", "snapshots", "completions", "man"]),
 ];
 
 /// What to try first.

@@ -84,13 +84,15 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Render report.html again from result.json files.
     Report(ReportArguments),
+    /// List the preconditioned drives that runs have kept, or remove them.
+    Snapshots(SnapshotsArguments),
     /// Print a script with which a shell completes commands and options.
     Completions(CompletionsArguments),
     /// Print the manual page, or write one for each command.
     Man(ManArguments),
 }
 
-/// Arguments of `demo`.
+/// The folder of the command `demo`, and how its page is shown.
 #[derive(Debug, Args)]
 #[command(after_help = "    nandarium demo --no-open --out demo")]
 pub struct DemoArguments {
@@ -103,6 +105,18 @@ pub struct DemoArguments {
     /// No progress and no remarks on standard error.
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// The folder of the command `snapshots`, and whether it is emptied.
+#[derive(Debug, Args)]
+#[command(after_help = "    nandarium snapshots --clear")]
+pub struct SnapshotsArguments {
+    /// Folder of the snapshots, as in `run --snapshots`; by default the user's cache folder.
+    #[arg(value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Remove all snapshots in the folder.
+    #[arg(long)]
+    pub clear: bool,
 }
 
 #[derive(Debug, Args)]

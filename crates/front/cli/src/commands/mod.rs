@@ -22,6 +22,7 @@ pub mod results;
 mod run;
 mod serve;
 mod shell;
+mod snapshots;
 pub mod sweep;
 mod torture;
 pub mod trace;
@@ -52,6 +53,7 @@ pub fn execute(command: &Command) -> Result<(), Failure> {
         Command::Life(arguments) => life::execute(arguments),
         Command::Sweep(arguments) => sweep::execute(arguments),
         Command::Report(arguments) => report::execute(arguments),
+        Command::Snapshots(arguments) => snapshots::execute(arguments),
         Command::Completions(arguments) => shell::completions(arguments),
         Command::Man(arguments) => shell::man(arguments),
     }

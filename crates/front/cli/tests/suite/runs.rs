@@ -556,3 +556,18 @@ fn a_drive_and_a_result_with_the_names_of_the_version_before_are_read() {
     let again = said(nandarium(&["run", "--again", path.to_str().unwrap(), "--quiet"]));
     assert!(again.code == 0 && again.out.contains(then["hash"].as_str().unwrap()), "{}{}", again.out, again.err);
 }
+
+/// Users had gigabytes of preconditioned drives, and no command told of them.
+#[test]
+fn snapshots_are_listed_and_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    let told = |arguments: &[&str]| said(nandarium(&[&["snapshots", path], arguments].concat())).out;
+    assert!(told(&[]).starts_with("No preconditioned drive is kept in "));
+    let settings = ["--set", "drive.precondition=fill", "--snapshots", path];
+    assert_eq!(said(run_tiny(&settings)).code, 0);
+    let list = told(&[]);
+    assert!(list.contains(".nandstate") && list.contains("fill") && list.contains("1 snapshots of "), "{list}");
+    assert!(told(&["--clear"]).starts_with("Removed 1 snapshots of "));
+    assert!(told(&[]).starts_with("No preconditioned drive is kept in "));
+}

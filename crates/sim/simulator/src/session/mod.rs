@@ -38,7 +38,7 @@ pub use given::GivenRequests;
 pub use precondition::{end_preconditioning, in_use};
 pub use requests::WorkloadRequests;
 pub use rest::rest_in_time;
-pub use snapshot::{Snapshots, USUAL_FILES};
+pub use snapshot::{KeptState, Snapshots, USUAL_BYTES, USUAL_FILES};
 pub use source::{SAMPLE, WorkloadSource, is_built_in, is_trace};
 pub use timeline::{Place, Timeline, TimelinePlan, without_time};
 pub use written::Written;

@@ -12,14 +12,19 @@ use super::{Watcher, WorkloadSource, beside, rest};
 use crate::DrivePlan;
 use crate::config::flash_keys::PART;
 use crate::config::is_of_time;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use units::quantity;
 
+/// Bytes of an identity that are looked at.
+const LONGEST_IDENTITY: u64 = 1 << 20;
 const MAGIC: &[u8; 8] = b"NDSTATE3";
 const EXTENSION: &str = "nandstate";
 /// Files that a user's own folder keeps; the least recently written ones go first.
 pub const USUAL_FILES: usize = 12;
+/// Bytes that they take at most. A drive of 1 TB has 2 GB of tables.
+pub const USUAL_BYTES: u64 = 8 << 30;
 /// What ends the name of one that is half written.
 const HALF: &str = ".part";
 
@@ -32,6 +37,34 @@ pub struct Snapshots {
     pub build: String,
     /// Files it keeps: the least recently written ones go first.
     pub files: usize,
+    /// Bytes of all its files at most: the least recently written ones go first. A larger state is not kept.
+    pub bytes: u64,
+}
+
+/// A preconditioned state in a folder.
+#[derive(Clone, Debug)]
+pub struct KeptState {
+    /// The file that holds it.
+    pub path: PathBuf,
+    /// Bytes of the file.
+    pub bytes: u64,
+    written: SystemTime,
+}
+
+impl KeptState {
+    /// The value that a key of its drive has; nothing where the file does not tell it.
+    pub fn value(&self, key: &str) -> Option<String> {
+        let mut head = [0; 16];
+        let mut file = std::fs::File::open(&self.path).ok()?;
+        file.read_exact(&mut head).ok()?;
+        let (magic, length) = head.split_first_chunk::<8>()?;
+        let length = u64::from_le_bytes(length.try_into().ok()?).min(LONGEST_IDENTITY);
+        let mut text = String::new();
+        (magic == MAGIC).then_some(())?;
+        file.take(length).read_to_string(&mut text).ok()?;
+        let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+        value.map(str::to_owned)
+    }
 }
 
 /// A state read from a file.
@@ -106,6 +139,12 @@ impl Snapshots {
         for piece in [&head, tables] {
             sum.update(piece);
         }
+        let bytes = (head.len() + tables.len()) as u64;
+        if bytes > self.bytes {
+            let (bytes, most) = (quantity::format_size(bytes >> 20 << 20), quantity::format_size(self.bytes));
+            watcher.remark(&format!("the snapshot of {bytes} is not kept: all snapshots may take {most}"));
+            return;
+        }
         // Tables of a large drive are gigabytes: they are not copied to stand behind their head.
         if let Err(error) = self.write(&path, &[&head, tables, &sum.finalize().to_le_bytes()]) {
             watcher.remark(&format!("the snapshot could not be kept as {}: {error}", path.display()));
@@ -135,19 +174,46 @@ impl Snapshots {
     }
 
     fn prune(&self) -> io::Result<()> {
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            if entry.path().extension().is_some_and(|extension| extension == EXTENSION) {
-                files.push((entry.metadata()?.modified()?, entry.path()));
+        let (mut files, mut bytes) = (0, 0_u64);
+        for state in self.kept()?.iter().rev() {
+            (files, bytes) = (files + 1, bytes.saturating_add(state.bytes));
+            if files > self.files || bytes > self.bytes {
+                std::fs::remove_file(&state.path)?;
             }
         }
-        files.sort();
-        let surplus = files.len().saturating_sub(self.files);
-        for (_, path) in &files[..surplus] {
-            std::fs::remove_file(path)?;
-        }
         Ok(())
+    }
+
+    /// The states in the folder, the least recently written one first; those of other builds as well.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn kept(&self) -> io::Result<Vec<KeptState>> {
+        let mut states = Vec::new();
+        let entries = match std::fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(states),
+            entries => entries?,
+        };
+        for entry in entries {
+            let path = entry?.path();
+            // Another process may have removed it.
+            let Ok(found) = std::fs::metadata(&path) else { continue };
+            if path.extension().is_some_and(|extension| extension == EXTENSION) {
+                states.push(KeptState { bytes: found.len(), written: found.modified()?, path });
+            }
+        }
+        states.sort_by(|one, other| (one.written, &one.path).cmp(&(other.written, &other.path)));
+        Ok(states)
+    }
+
+    /// Removes the states in the folder, and returns them.
+    ///
+    /// # Errors
+    /// A file cannot be removed.
+    pub fn clear(&self) -> io::Result<Vec<KeptState>> {
+        let states = self.kept()?;
+        states.iter().try_for_each(|state| std::fs::remove_file(&state.path))?;
+        Ok(states)
     }
 }
 
@@ -179,11 +245,37 @@ fn parse(bytes: &[u8], identity: &str) -> Result<Option<Found>, &'static str> {
 mod tests {
     use super::*;
 
+    fn keeper(folder: &Path, files: usize, bytes: u64) -> Snapshots {
+        Snapshots { folder: folder.to_path_buf(), build: String::new(), files, bytes }
+    }
+
+    /// A folder had 5 GB after one run of a large drive.
+    #[test]
+    fn states_take_no_more_room_than_they_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let keeper = keeper(folder.path(), 3, 400);
+        let store = |name: &str, size: usize| keeper.store(name, &[Vec::new(), Vec::new()], &vec![0; size], &mut ());
+        let is_there = |name: &str| keeper.load(name, &mut ()).is_some();
+        for name in ["a", "b", "c"] {
+            store(name, 100);
+            // File systems have coarse clocks.
+            let path = keeper.path(&keeper.identity(name));
+            let since = std::time::Duration::from_secs(name.as_bytes()[0].into());
+            let file = std::fs::File::options().write(true).open(path).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + since).unwrap();
+        }
+        assert_eq!(["a", "b", "c"].map(is_there), [false, true, true], "three have more than 400 bytes");
+        store("large", 1000);
+        assert!(!is_there("large") && is_there("c"), "one that is too large drives no other out");
+        assert_eq!(keeper.clear().unwrap().len(), 2);
+        assert!(keeper.kept().unwrap().is_empty());
+    }
+
     /// Those of a user's own folder stayed for ever.
     #[test]
     fn half_written_ones_of_a_day_ago_go_when_another_is_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let keeper = Snapshots { folder: folder.path().to_path_buf(), build: String::new(), files: USUAL_FILES };
+        let keeper = keeper(folder.path(), USUAL_FILES, USUAL_BYTES);
         let names = ["0123.77-1.part", "mine.part", "0123.77-1.nandstate"];
         for name in names {
             let file = std::fs::File::create(folder.path().join(name)).unwrap();

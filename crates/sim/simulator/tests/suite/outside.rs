@@ -109,7 +109,7 @@ fn a_policy_that_chooses_full_blocks_for_ever_is_overruled() {
 fn the_state_of_a_drive_with_a_policy_from_outside_is_not_kept() {
     ftl::gc::register("test-unkept", "greedy once more", Arc::new(|_| Box::new(Greedy)), None).unwrap();
     let folder = std::env::temp_dir().join(format!("nandarium-unkept-{}", std::process::id()));
-    let snapshots = Some(Snapshots { folder: folder.clone(), build: "test".to_owned(), files: 12 });
+    let snapshots = Some(Snapshots { folder: folder.clone(), build: "test".to_owned(), files: 12, bytes: u64::MAX });
     let options = SessionOptions { workload: "zipf".to_owned(), snapshots };
     let more = ["ftl.gc.victim=test-unkept", "workload.requests=100"];
     session::run(config("page", &more), &options, &mut ()).unwrap();

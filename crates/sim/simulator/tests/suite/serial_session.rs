@@ -20,7 +20,12 @@ fn result_in(folder: Option<&Path>, workload: &str, settings: &[&str]) -> RunRes
         .into_iter()
         .map(|text| Setting::from_argument(text).unwrap())
         .collect();
-    let snapshots = folder.map(|folder| Snapshots { folder: folder.to_owned(), build: "test".to_owned(), files: 12 });
+    let snapshots = folder.map(|folder| Snapshots {
+        folder: folder.to_owned(),
+        build: "test".to_owned(),
+        files: 12,
+        bytes: u64::MAX,
+    });
     let options = SessionOptions { workload: workload.to_owned(), snapshots };
     run(Config::load("page", &settings).unwrap(), &options, &mut ()).unwrap()
 }
