@@ -86,6 +86,11 @@ impl InUse {
         Self { share: values.real(FILL), layout: LAYOUT.read(values) }
     }
 
+    /// Whether all of a drive is in use.
+    pub fn is_all(self) -> bool {
+        self.share >= 1.0
+    }
+
     /// The first sectors, of `sectors` in pages of `sectors_per_page`, that contain all sectors in use: a whole number
     /// of pages. And the share of these that is in use.
     pub fn within(self, sectors: u64, sectors_per_page: u32) -> (u64, f64) {
@@ -102,7 +107,7 @@ impl InUse {
     pub fn words(self, config: &Config) -> String {
         let share = &config.resolved[FILL];
         match self.layout {
-            _ if self.share >= 1.0 => String::new(),
+            _ if self.is_all() => String::new(),
             Layout::Prefix => format!(" (its first {share} alone)"),
             Layout::Stretches => format!(" ({share} of it, evenly spread)"),
         }

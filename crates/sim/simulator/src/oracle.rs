@@ -82,6 +82,28 @@ impl Oracle {
         self.violation.as_deref()
     }
 
+    /// Knows of each of these pages the newest version of a page that another oracle knows. All is durable.
+    /// `pages`: the page there, and the page here.
+    pub(crate) fn tile(&mut self, small: &Self, pages: impl Iterator<Item = (u64, u64)>) {
+        if small.known.is_empty() {
+            return; // its drive carries cells
+        }
+        self.begin();
+        self.number = self.number.max(small.number);
+        for (there, here) in pages {
+            for sector in 0..self.sectors_per_page {
+                let Known { submitted, trim, .. } = small.known(there * small.sectors_per_page + sector);
+                let known = &mut self.known[(here * self.sectors_per_page + sector) as usize];
+                *known = Known { acknowledged: submitted, durable: submitted, submitted, trim };
+            }
+        }
+    }
+
+    /// The stamp of the same version of another sector.
+    pub(crate) fn stamp_at(stamp: u64, sector: u64) -> u64 {
+        if stamp == 0 { 0 } else { stamp >> 32 << 32 | (sector + 1) }
+    }
+
     fn known(&self, sector: u64) -> Known {
         self.known.get(sector as usize).copied().unwrap_or_default()
     }

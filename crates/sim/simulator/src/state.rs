@@ -5,11 +5,12 @@
 
 use crate::clocked::Clocked;
 use crate::drive::Drive;
+use crate::oracle::Oracle;
 use crate::{BlockDevice, DrivePlan};
-use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
-use nand::{Ages, CountedFlash, Flash, FlashState};
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Tiled, TiledBlock, Tiling};
+use nand::{Ages, CountedFlash, Flash, FlashState, Oob, PageKind};
 use trace::{Workload, WorkloadError};
-use units::{HostOp, Request};
+use units::{BlockId, HostOp, Lpn, Ppn, Request};
 
 /// Tables of flash and layers. Contents are not among them.
 #[derive(Clone, Debug)]
@@ -30,6 +31,36 @@ impl DriveState {
         writer.put("flash.lost", lost);
         drive.top().save(&mut writer);
         Self(writer.into_bytes())
+    }
+
+    /// Brings a new drive into the state of a drained smaller one, many times over (see [`layer::PageLayer::tile`]).
+    /// Returns the logical pages that are not written.
+    /// Errors: the tables of the smaller drive cannot be tiled.
+    pub(crate) fn tile(
+        large: &mut Drive<CountedFlash>,
+        small: &mut Drive<CountedFlash>,
+        tiling: &Tiling,
+    ) -> Result<Vec<Lpn>, SnapshotError> {
+        small.drain();
+        let mut writer = SnapshotWriter::new();
+        small.top().save(&mut writer);
+        let tables = writer.into_bytes();
+        let tiled = large.top_mut().tile(small.flash().state(), tiling, &mut SnapshotReader::new(&tables))?;
+        let flash = small.flash().state();
+        tile_blocks(large.flash_mut().state_mut(), flash, &tiled);
+        tile_contents(large.flash_mut().state_mut(), flash, &tiled, tiling);
+        let shape = large.flash().state().geometry;
+        if let (Some(own), Some(known)) = (large.oracle_mut(), small.oracle()) {
+            let back = |page: Ppn| flash.contents().map(|contents| contents.oob(page.0).logical);
+            let pages = (0..).map(Ppn).zip(&tiled.newest).filter_map(|(page, newest)| Some((page, (*newest)?)));
+            own.tile(
+                known,
+                pages.filter_map(|(page, newest)| {
+                    Some((back(tiled.source(&shape, &flash.geometry, page))?.into(), newest.0.into()))
+                }),
+            );
+        }
+        Ok(tiled.unwritten)
     }
 
     /// A state kept elsewhere as [`DriveState::as_bytes`].
@@ -59,6 +90,51 @@ impl DriveState {
         drive.top_mut().load(&mut reader)?;
         drive.top_mut().reset_counters();
         Ok(drive)
+    }
+}
+
+/// Gives each block the pages, the wear and the age of the block that it is like.
+fn tile_blocks(large: &mut FlashState, small: &FlashState, tiled: &Tiled) {
+    for (block, TiledBlock { like, copy }) in (0..).map(BlockId).zip(&tiled.blocks) {
+        let done = if copy.is_some() { small.block(*like).done } else { 0 };
+        large.blocks.restore(block, done.into(), false, small.blocks.kept(*like));
+    }
+    let Ages { ages_ns, reads, .. } = small.ageing.export();
+    if !ages_ns.is_empty() {
+        let of = |block: &TiledBlock| block.like.index();
+        let ages_ns = tiled.blocks.iter().map(|block| ages_ns[of(block)]).collect();
+        let reads = tiled.blocks.iter().map(|block| reads[of(block)]).collect();
+        let fits = large.ageing.import(Ages { ages_ns, reads, lost: Vec::new() });
+        debug_assert!(fits, "a drive ages as a smaller one does");
+    }
+}
+
+/// Gives each page the contents of the page that it is like. Old versions are older than all others, and hold nothing.
+fn tile_contents(large: &mut FlashState, small: &FlashState, tiled: &Tiled, tiling: &Tiling) {
+    let (shape, sectors) = (large.geometry, u64::from(large.geometry.sectors_per_page()));
+    let (Some(contents), Some(known)) = (large.contents_mut(), small.contents()) else { return };
+    let pages = tiled.blocks.iter().zip((0..).map(BlockId)).filter_map(|(tile, block)| Some((tile.copy?, tile, block)));
+    for (copy, TiledBlock { like, .. }, block) in pages {
+        for at in 0..u32::from(small.block(*like).done) {
+            let (from, to) = (small.geometry.page_at(*like, at), shape.page_at(block, at));
+            let was = known.oob(from.0);
+            let Some(logical) = tiled.newest[to.index()] else {
+                let is_users = was.kind == PageKind::Data && was.logical < tiling.small_pages();
+                let any = copy.min(tiling.copies() - 1);
+                let logical = if is_users { tiling.logical(any, Lpn(was.logical)).0 } else { was.logical };
+                contents.restore_page(to.0, Oob { logical, sequence: 0, ..was }, &[], None);
+                continue;
+            };
+            let mut cells = if known.has_bytes(from.0) { known.page(from.0).to_vec() } else { Vec::new() };
+            let of_sector = contents.cell_bytes();
+            for (sector, cell) in (u64::from(logical.0) * sectors..).zip(cells.chunks_exact_mut(of_sector)) {
+                for stamp in cell.as_chunks_mut::<8>().0 {
+                    *stamp = Oracle::stamp_at(u64::from_le_bytes(*stamp), sector).to_le_bytes();
+                }
+            }
+            let oob = Oob { logical: logical.0, sequence: tiling.sequence(copy, was.sequence), ..was };
+            contents.restore_page(to.0, oob, &cells, None);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::flash_keys::FLASH;
 use super::trace_keys::OF_TRACES;
-use crate::session::{rest, warm_up};
+use crate::session::{rest, tile, warm_up};
 use ftl::mapping;
 use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind as Kind, SERVICE, SIDE_BY_SIDE, TIME};
 use nand::ContentsKind;
@@ -121,6 +121,7 @@ const DRIVE: &[Parameter] = &[
          not collect garbage yet.",
     )
     .circumstance(),
+    tile::PARAMETER,
     rest::PARAMETER,
     Parameter::new(
         TIME.key,

@@ -25,6 +25,7 @@ mod snapshot;
 mod source;
 mod steady;
 mod suited;
+pub(crate) mod tile;
 mod timeline;
 mod unused;
 pub(crate) mod warm_up;

@@ -2,10 +2,12 @@
 //!
 //! Faithful to: fill once in order (the part of the drive in use), then page-sized random writes there of twice the
 //! capacity, then the workload itself until write amplification is steady; a flush at the end, and the rest of a drive
-//! with an SLC cache. Simplified: time stands still, so no background work happens in between. Protects: the state that
-//! is measured is the same whether it was computed or read from a file, because both ways go through the same tables.
+//! with an SLC cache. Simplified: time stands still, so no background work happens in between; copies of a small drive
+//! stand in for a large one ([`super::tile`]). Protects: the state that is measured is the same whether it was computed
+//! or read from a file, because both ways go through the same tables.
 
 use super::snapshot::Snapshots;
+use super::tile::{self, Tiles};
 use super::written::Written;
 use super::{Measurable, Phase, Relay, SessionError, Watcher, WorkloadSource, bad_blocks, programs, rest, steady};
 use crate::DrivePlan;
@@ -219,7 +221,7 @@ fn end<D: Primed>(plan: &DrivePlan, drive: &mut D, watcher: &mut dyn Watcher) ->
 }
 
 /// One flush: nothing unlogged is left behind, unless the drive has no room for the log.
-fn flush<D: Primed>(drive: &mut D) -> bool {
+pub(super) fn flush<D: Primed>(drive: &mut D) -> bool {
     drive.submit(0, &Request { arrival: 0, first_sector: 0, sectors: 0, op: HostOp::Flush, fua: false });
     while drive.outstanding() > 0 {
         if drive.advance(&mut Completions::default()) == Progress::Idle && drive.outstanding() > 0 {
@@ -270,6 +272,22 @@ pub(super) struct Preconditioner<'a, D> {
 
 impl<D: Primed> Preconditioner<'_, D> {
     fn run(&mut self, kind: Precondition) -> Result<Vec<String>, SessionError> {
+        let mut notes = match tile::of(self.plan, self.drive.drive(), kind) {
+            Tiles::Whole => self.whole(kind)?,
+            Tiles::Refused(why) => [self.whole(kind)?, vec![why]].concat(),
+            Tiles::Of(tile) => vec![tile.bring_into_use(self)?],
+        };
+        if kind == Precondition::Steady {
+            notes.push(steady::reach(self)?);
+        }
+        let rests = rest::ends_preconditioning(self.plan);
+        notes[0].push_str(if rests { "; then it rested until it had nothing left to do." } else { "." });
+        let bad_before = bad_blocks(self.drive.drive().flash().state());
+        if end(self.plan, self.drive, self.watcher) { Ok(notes) } else { Err(self.stuck(Phase::Fill, bad_before)) }
+    }
+
+    /// Fills the drive and, but for `fill`, overwrites it. What was done, without a full stop.
+    pub fn whole(&mut self, kind: Precondition) -> Result<Vec<String>, SessionError> {
         let spp = self.plan.host_page_sectors();
         let pages = self.drive.sectors() / u64::from(spp);
         let in_use = InUse::of(&self.plan.config.values);
@@ -290,17 +308,21 @@ impl<D: Primed> Preconditioner<'_, D> {
             self.pour(Phase::Overwrite, &mut overwrite)?;
             notes = vec![format!("{}, then page-sized random writes of {OVERWRITES} times its capacity", notes[0])];
         }
-        if kind == Precondition::Steady {
-            notes.push(steady::reach(self)?);
-        }
-        let rests = rest::ends_preconditioning(self.plan);
-        notes[0].push_str(if rests { "; then it rested until it had nothing left to do." } else { "." });
-        let bad_before = bad_blocks(self.drive.drive().flash().state());
-        if end(self.plan, self.drive, self.watcher) { Ok(notes) } else { Err(self.stuck(Phase::Fill, bad_before)) }
+        Ok(notes)
+    }
+
+    /// Overwrites `count` pages anywhere on a full drive.
+    pub fn overwrite(&mut self, count: u64, stream: &str) -> Result<(), SessionError> {
+        let sectors_per_page = self.plan.host_page_sectors();
+        let pages = self.drive.sectors() / u64::from(sectors_per_page);
+        let stream = Stream::new(self.plan.config.values.whole("engine.seed"), stream);
+        let mut overwrite = Overwrite { stream, pages, left: count, sectors_per_page, share: 1.0 };
+        self.watcher.phase(Phase::Overwrite, Some(count));
+        self.pour(Phase::Overwrite, &mut overwrite)
     }
 
     /// Runs a workload to its end, measuring nothing: this is most of the time of a large drive.
-    fn pour(&mut self, phase: Phase, workload: &mut dyn Workload) -> Result<(), SessionError> {
+    pub fn pour(&mut self, phase: Phase, workload: &mut dyn Workload) -> Result<(), SessionError> {
         let bad_before = bad_blocks(self.drive.drive().flash().state());
         let mut batch = Vec::with_capacity(BATCH);
         let mut completions = Completions::default();
@@ -387,7 +409,7 @@ impl<D: Primed> run::Probe<D> for Filling<'_> {
     }
 }
 
-fn write(first_sector: u64, sectors: u64) -> Request {
+pub(super) fn write(first_sector: u64, sectors: u64) -> Request {
     Request { arrival: 0, first_sector, sectors: sectors as u32, op: HostOp::Write, fua: false }
 }
 

@@ -67,6 +67,11 @@ impl Written {
         }
     }
 
+    /// Every page holds something.
+    pub(super) fn set_all(&mut self) {
+        self.set((0, self.pages), true);
+    }
+
     /// Pages hold something from now on, or nothing.
     fn set(&mut self, pages: (u64, u64), is_written: bool) {
         for (word, mask) in parts(pages) {

@@ -22,6 +22,7 @@ mod slc;
 mod snapshots;
 mod superpage;
 mod support;
+mod tiled;
 mod timeline;
 mod translation;
 mod units;

@@ -1,0 +1,181 @@
+//! A large drive brought into use by a small one: see [`layer::Tiling`].
+//!
+//! Faithful to: the state after `drive.precondition = overwrite`. A small drive of the same planes, blocks and spare
+//! share is filled and overwritten, and stands in the large one many times. Writes of a tenth of the capacity on the
+//! large drive follow. Simplified: nothing else is copied. A Zipf law over the whole drive is no sum of Zipf laws over
+//! its parts, so a workload that brings a drive into its steady state runs on the large one.
+
+use super::precondition::{Preconditioner, Primed, flush, write};
+use super::written::Written;
+use super::{Phase, SessionError};
+use crate::DrivePlan;
+use crate::build::mapping_of;
+use crate::config::{PRECONDITION, Precondition};
+use crate::drive::Drive;
+use crate::in_use::InUse;
+use crate::state::DriveState;
+use engine::random::Stream;
+use layer::{Condition, Parameter, ParameterKind as Kind, Tiling, Value};
+use nand::{CountedFlash, Flash};
+use trace::{Workload, WorkloadError};
+use units::{Geometry, Lpn, Request, Shape};
+
+/// The name of the key.
+const KEY: &str = "drive.tile";
+/// Flash pages, or smaller units of the map, from which on it pays.
+const LEAST_PAGES: u32 = 1 << 24;
+/// Closed blocks of a plane that the small drive has, and the fewest for a number of copies that was asked for.
+const BLOCKS: u32 = 64;
+const LEAST_BLOCKS: u32 = 8;
+/// Fewest copies that pay, and most.
+const COPIES: std::ops::RangeInclusive<u32> = 4..=32;
+/// The writes on the large drive are its capacity divided by this.
+const BURN_IN: u64 = 10;
+/// Open blocks of a plane.
+const OPEN: u32 = 2;
+
+const OVERWRITTEN: Condition = Condition::one_of(PRECONDITION.key, |_| PRECONDITION.names(is_overwritten))
+    .otherwise("the drive is not overwritten before the run");
+
+pub(crate) const PARAMETER: Parameter = Parameter::new(
+    KEY,
+    Kind::CountOrAuto { max: 1024, auto: "as many as leave each plane 64 blocks, on drives of 64 GiB or more" },
+    "auto",
+    "Copies of a small drive that bring a large one into use. nandarium fills and overwrites a small drive with the \
+     same planes and the same share of spare flash. Its blocks stand in the large drive this many times. Random \
+     writes of a tenth of the capacity follow. A run on a drive of 1 TB begins many times sooner. Use 1 to write the \
+     whole drive, for example to see that both ways give the same write amplification. A drive whose tables cannot \
+     be copied is written as a whole, and a note tells the reason. The 64 GiB of auto are for a map of 4 KiB units.",
+)
+.example("16")
+.circumstance()
+.only(OVERWRITTEN);
+
+/// Whether a drive may be overwritten at random before a run.
+fn is_overwritten(state: Precondition) -> bool {
+    !matches!(state, Precondition::None | Precondition::Fill)
+}
+
+/// How a drive is brought into use.
+pub(super) enum Tiles {
+    /// As a whole, as it was asked for or is no slower.
+    Whole,
+    /// As a whole, for a reason: a note.
+    Refused(String),
+    Of(Box<Tile>),
+}
+
+/// A small drive that brings a large one into use.
+pub(super) struct Tile {
+    small: DrivePlan,
+    copies: u32,
+}
+
+/// How a new drive is brought into use.
+pub(super) fn of(plan: &DrivePlan, drive: &Drive<CountedFlash>, kind: Precondition) -> Tiles {
+    if !is_overwritten(kind) {
+        return Tiles::Whole;
+    }
+    let geometry = &plan.geometry;
+    // A block that was just freed, and the one that collection cannot do without.
+    let kept = mapping_of(&plan.config).kept_erased.map_or(0, |kept| kept(&plan.config.values)) + 2;
+    let closed = geometry.blocks_per_plane().saturating_sub(kept + OPEN);
+    let copies = match plan.config.values.get(KEY) {
+        Some(Value::Whole(copies)) => (*copies as u32).max(1),
+        _ if geometry.pages() < LEAST_PAGES => 1,
+        _ => Some((closed / BLOCKS).min(*COPIES.end())).filter(|copies| COPIES.contains(copies)).unwrap_or(1),
+    };
+    if copies == 1 {
+        return Tiles::Whole;
+    }
+    match refusal(plan, drive, closed / copies) {
+        Some(why) => Tiles::Refused(format!("The whole drive was written, and {KEY} was not used, because {why}.")),
+        None => Tiles::Of(Box::new(Tile { small: small(plan, closed, copies, kept + OPEN), copies })),
+    }
+}
+
+/// Why a drive cannot be tiled. `closed`: closed blocks in each plane of the small drive.
+fn refusal(plan: &DrivePlan, drive: &Drive<CountedFlash>, closed: u32) -> Option<&'static str> {
+    let state = drive.flash().state();
+    if plan.remap.is_some() {
+        return Some("a driver of the host has a map of its own");
+    }
+    if let Err(why) = drive.top().may_tile() {
+        return Some(why);
+    }
+    if !InUse::of(&plan.config.values).is_all() {
+        return Some("only a part of the drive is in use (drive.fill)");
+    }
+    if state.expects_failures() || state.blocks().iter().any(nand::BlockRow::is_bad) {
+        return Some("blocks are bad or commands fail (flash.fault)");
+    }
+    (closed < LEAST_BLOCKS).then_some("each plane has too few blocks for so many copies")
+}
+
+/// The small drive: as many closed blocks in each plane as a copy has room for, and all open and free blocks.
+fn small(plan: &DrivePlan, closed: u32, copies: u32, others: u32) -> DrivePlan {
+    let geometry = &plan.geometry;
+    let few = closed / copies;
+    let plane = f64::from(geometry.planes()) * f64::from(geometry.pages_per_block);
+    // Open blocks hold about one block of valid pages in each plane, on either drive.
+    let valid = (f64::from(plan.user_pages) / plane - 1.0) / f64::from(closed);
+    let pages = (plane * (f64::from(few) * valid + 1.0)) as u32 / Tiling::STRETCH * Tiling::STRETCH;
+    let pages = pages.min(plan.user_pages / copies / Tiling::STRETCH * Tiling::STRETCH);
+    let shape = Shape { blocks_per_die: (few + others) * geometry.planes_per_die, ..**geometry };
+    let shape = Geometry::new(shape).and_then(|shape| shape.programmed_by(geometry.pages_per_program()));
+    let mut small = plan.clone();
+    (small.geometry, small.user_pages) = (shape.expect("fewer blocks fit as well"), pages);
+    small
+}
+
+impl Tile {
+    /// Brings a new drive into use. What was done, without a full stop.
+    pub fn bring_into_use<D: Primed>(self, work: &mut Preconditioner<'_, D>) -> Result<String, SessionError> {
+        let Self { small, copies } = self;
+        let mut drive = small.assemble(CountedFlash::new(small.fresh_state()));
+        let mut written = Written::nothing_of(&small);
+        let mut first = Preconditioner {
+            plan: &small,
+            source: work.source,
+            drive: &mut drive,
+            watcher: work.watcher,
+            written: &mut written,
+        };
+        first.whole(Precondition::Overwrite)?;
+        flush(&mut drive);
+        let tiling = self::tiling(work.plan, &small, copies);
+        let unwritten = DriveState::tile(work.drive.drive_mut(), &mut drive, &tiling)?;
+        drop((drive, tiling));
+        let (sectors, page) = (work.drive.sectors(), work.plan.host_page_sectors());
+        work.written.set_all();
+        work.pour(Phase::Overwrite, &mut Unwritten(unwritten.into_iter(), page.into()))?;
+        work.overwrite(sectors / u64::from(page) / BURN_IN, "precondition.burn_in")?;
+        Ok(format!(
+            "Preconditioned: a drive {copies} times smaller was filled once in order and overwritten at random, its \
+             blocks stand {copies} times in this drive ({KEY}), and page-sized random writes of {} % of the capacity \
+             followed",
+            100 / BURN_IN
+        ))
+    }
+}
+
+/// A random place for each stretch of each copy.
+fn tiling(large: &DrivePlan, small: &DrivePlan, copies: u32) -> Tiling {
+    let seed = large.config.values.whole("engine.seed");
+    let mut stream = Stream::new(seed, "precondition.tile");
+    let mut places: Vec<u32> = (0..large.user_pages / Tiling::STRETCH).collect();
+    for at in (1..places.len()).rev() {
+        places.swap(at, stream.below(at as u64 + 1) as usize);
+    }
+    Tiling::new(small.geometry, small.user_pages, copies, places, seed)
+}
+
+/// Pages that are written once.
+struct Unwritten(std::vec::IntoIter<Lpn>, u64);
+
+impl Workload for Unwritten {
+    fn next_batch(&mut self, batch: &mut Vec<Request>, limit: usize) -> Result<(), WorkloadError> {
+        batch.extend(self.0.by_ref().take(limit).map(|page| write(u64::from(page.0) * self.1, self.1)));
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! A drive that was brought into use as many copies of a small one does what it does when it was written as a whole.
+
+use engine::random::Stream;
+use metrics::RunResult;
+use simulator::session::{Prepared, Snapshots, in_use};
+use simulator::{BlockDevice, Completions, Config, DrivePlan, Progress, Setting};
+use std::path::Path;
+use units::{HostOp, Request};
+
+/// 256 MiB on four planes of 588 blocks; half of it is written in a run.
+const DRIVE: [&str; 7] = [
+    "drive.capacity=256MiB",
+    "drive.over_provisioning=15%",
+    "drive.precondition=overwrite",
+    "flash.channels=2",
+    "flash.dies_per_channel=2",
+    "flash.pages_per_block=32",
+    "workload.requests=32768",
+];
+const TIMELESS: &str = "engine.time=none";
+/// A whole drive, and as many copies as `auto` would make on a large one.
+const TILES: [&str; 2] = ["drive.tile=1", "drive.tile=9"];
+
+fn config(settings: &[&str]) -> Config {
+    let settings: Vec<_> = DRIVE.iter().chain(settings).map(|text| Setting::from_argument(text).unwrap()).collect();
+    Config::load("page", &settings).unwrap()
+}
+
+fn run_in(folder: Option<&Path>, workload: &str, settings: &[&str]) -> RunResult {
+    let kept =
+        |folder: &Path| Snapshots { folder: folder.to_owned(), build: "test".to_owned(), files: 12, bytes: u64::MAX };
+    Prepared::new(config(settings), workload).unwrap().run(folder.map(kept).as_ref(), &mut ()).unwrap()
+}
+
+fn run(workload: &str, settings: &[&str]) -> RunResult {
+    run_in(None, workload, settings)
+}
+
+/// Runs with several seeds.
+fn runs(workload: &str, settings: &[&str], seeds: u32) -> Vec<RunResult> {
+    let seeds = (1..=seeds).map(|seed| [format!("engine.seed={seed}"), format!("workload.seed={seed}")]);
+    seeds.map(|[engine, source]| run(workload, &[settings, &[&engine, &source]].concat())).collect()
+}
+
+fn waf(result: &RunResult) -> f64 {
+    result.flash[1].iter().sum::<u64>() as f64 / result.host[HostOp::Write.index()].pages as f64
+}
+
+fn mean(results: &[RunResult], figure: impl Fn(&RunResult) -> f64) -> f64 {
+    results.iter().map(figure).sum::<f64>() / results.len() as f64
+}
+
+/// Copies by the whole drive, over runs with several seeds.
+fn ratio(workload: &str, settings: &[&str], seeds: u32, figure: impl Fn(&RunResult) -> f64) -> f64 {
+    let [whole, tiled] = TILES.map(|tile| runs(workload, &[settings, &[tile]].concat(), seeds));
+    assert!(told(&tiled[0], "9 times smaller").is_some(), "{settings:?}: {:?}", tiled[0].notes);
+    mean(&tiled, &figure) / mean(&whole, &figure)
+}
+
+fn told<'a>(result: &'a RunResult, what: &str) -> Option<&'a String> {
+    result.notes.iter().find(|note| note.contains(what))
+}
+
+/// Write amplification over the next half drive write is that of a drive written as a whole: no transient is left.
+#[test]
+fn writes_amplify_as_on_a_drive_that_was_written_as_a_whole() {
+    let mut wrong = Vec::new();
+    let units: &[&str] = &["ftl.unit=4KiB", "flash.page_size=16KiB", "flash.pages_per_block=8"];
+    for workload in ["uniform-write", "zipf", "hot-cold", "jesd219"] {
+        for victim in ["greedy", "fifo", "cost-benefit"] {
+            for (more, most) in [(&[][..], 0.01), (units, 0.01), (&["ftl.gc.superblocks=true"], 0.02)] {
+                if victim == "cost-benefit" && more.len() == 1 {
+                    continue; // the whole drive is written
+                }
+                let victim = format!("ftl.gc.victim={victim}");
+                let ratio = ratio(workload, &[&[TIMELESS, &victim], more].concat(), 4, waf);
+                if (ratio - 1.0).abs() > most {
+                    wrong.push(format!("{workload}, {victim}, {more:?}: {ratio:.4}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn requests_wait_as_long_as_on_a_drive_that_was_written_as_a_whole() {
+    let mut wrong = Vec::new();
+    for workload in ["mixed", "jesd219"] {
+        let [whole, tiled] = TILES.map(|tile| runs(workload, &[tile], 6));
+        // Between two seeds the tails of writes differ by a tenth.
+        for (op, share, most) in [
+            (HostOp::Read, 0.5, 0.03),
+            (HostOp::Read, 0.99, 0.03),
+            (HostOp::Write, 0.5, 0.1),
+            (HostOp::Write, 0.99, 0.1),
+        ] {
+            let quantile = |result: &RunResult| result.latency[op.index()].histogram().percentile(share) as f64;
+            let ratio = mean(&tiled, quantile) / mean(&whole, quantile);
+            if (ratio - 1.0).abs() > most {
+                wrong.push(format!("{workload}, {share} of {op:?}: {ratio:.3}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every read is checked against the last write of its sectors, those of the small drive included.
+#[test]
+fn each_address_reads_what_was_written_there_last() {
+    for more in ["ftl.gc.superblocks=false", "ftl.gc.superblocks=true"] {
+        let settings = ["engine.contents=stamp", TILES[1], more, "workload.request_size=16KiB"];
+        let reads = run("sequential-read", &settings);
+        assert!(told(&reads, "9 times smaller").is_some(), "{:?}", reads.notes);
+        assert_eq!(reads.host[HostOp::Read.index()].pages, 4 * 32768, "twice the drive");
+        run("mixed", &[&settings[..3], &["workload.trim_share=10%"]].concat());
+    }
+}
+
+#[test]
+fn a_tiled_drive_keeps_all_laws_and_comes_back_after_a_power_cut() {
+    let plan = DrivePlan::new(config(&["engine.contents=bytes", "drive.capacity=64MiB", "drive.tile=9"])).unwrap();
+    let mut drive = in_use(&plan).unwrap();
+    drive.top().check(drive.flash()).unwrap();
+    let write = |page: u64| Request { arrival: 0, first_sector: page * 8, sectors: 8, op: HostOp::Write, fua: false };
+    for page in 0..2000 {
+        drive.submit_cells(0, &write(page * 8 % 16_384), &[page as u8; 4096]);
+        while drive.advance(&mut Completions::default()) == Progress::Worked {}
+    }
+    let image = drive.flash().power_cut(&mut Stream::new(1, "power cut"));
+    let again = plan.recover(image).unwrap();
+    again.top().check(again.flash()).unwrap();
+    let held =
+        |drive: &simulator::Drive<nand::TimedFlash>| (0..16_384).map(|page| drive.holds(units::Lpn(page))).collect();
+    let (before, after): (Vec<_>, Vec<_>) = (held(&drive), held(&again));
+    assert!(before == after && before.iter().all(|held| *held > layer::Held::Nothing));
+}
+
+#[test]
+fn the_same_tiled_drive_comes_from_a_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = [(); 3].map(|()| run_in(Some(folder.path()), "mixed", &[TILES[1]]));
+    assert_eq!([runs[1].hash, runs[2].hash], [runs[0].hash; 2]);
+    assert_ne!(run("mixed", &[TILES[0]]).hash, runs[0].hash, "it was written as a whole");
+}
+
+#[test]
+fn blocks_are_worn_as_on_a_drive_that_was_written_as_a_whole() {
+    let [whole, tiled] = TILES.map(|tile| run("uniform-write", &[TIMELESS, tile]));
+    let mean = |result: &RunResult| result.erases.iter().flatten().map(|erases| f64::from(*erases)).sum::<f64>();
+    assert!((mean(&tiled) / mean(&whole) - 1.0).abs() < 0.1, "{} and {}", mean(&tiled), mean(&whole));
+}
+
+/// Drives that cannot be tiled are what they were, and say why.
+#[test]
+fn other_drives_are_written_as_a_whole_and_say_why() {
+    for (settings, why) in [
+        (&["ftl.kind=dftl"][..], "its map on flash"),
+        (&["buffer.kind=page-lru"], "a buffer, a stripe"),
+        (&["ftl.allocation.placement=static"], "ftl.allocation.placement"),
+        (&["ftl.gc.victim=cost-benefit", "ftl.gc.superblocks=true"], "ftl.gc.superblocks"),
+        (&["flash.fault.factory_bad=1%"], "flash.fault"),
+        (&["drive.fill=50%"], "drive.fill"),
+        (&["flash.word_line_pages=4", "flash.slc_program_time=200us", "ftl.slc.share=20%"], "SLC cache"),
+        (&["drive.capacity=16MiB", "drive.over_provisioning=50%"], "too few blocks"),
+    ] {
+        let [whole, refused] = TILES.map(|tile| run("uniform-write", &[settings, &[TIMELESS, tile]].concat()));
+        let note = told(&refused, "drive.tile was not used");
+        assert!(note.is_some_and(|note| note.contains(why)), "{why}: {:?}", refused.notes);
+        assert_eq!(whole.hash, refused.hash, "{why}");
+        assert_eq!(told(&whole, "drive.tile"), None);
+    }
+}
+
+/// A drive of this size is not worth it.
+#[test]
+fn small_drives_are_written_as_a_whole() {
+    let results = ["drive.tile=auto", TILES[0]].map(|tile| run("uniform-write", &[TIMELESS, tile]));
+    assert_eq!(results[0].hash, results[1].hash);
+}
