@@ -84,7 +84,7 @@ pub struct TiledBlock {
 /// The blocks of a large drive.
 #[derive(Clone, Debug)]
 pub struct Tiled {
-    /// Each block.
+    /// The contents and the wear of each block.
     pub blocks: Vec<TiledBlock>,
     /// Logical pages that no block holds, in any order: the host writes them next.
     pub unwritten: Vec<Lpn>,

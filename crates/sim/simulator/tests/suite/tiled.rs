@@ -83,6 +83,20 @@ fn writes_amplify_as_on_a_drive_that_was_written_as_a_whole() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The same of a drive of 4 GiB, where chance has a smaller part.
+#[test]
+#[ignore = "for `make validation`"]
+fn copies_agree_with_larger_drives_that_were_written_as_a_whole() {
+    let large = ["drive.capacity=4GiB", "flash.channels=4", "flash.pages_per_block=256", "workload.requests=524288"];
+    for workload in ["uniform-write", "zipf", "hot-cold"] {
+        for victim in ["greedy", "fifo", "cost-benefit"] {
+            let victim = format!("ftl.gc.victim={victim}");
+            let ratio = ratio(workload, &[&[TIMELESS, &victim], &large[..]].concat(), 2, waf);
+            assert!((ratio - 1.0).abs() < 0.01, "{workload}, {victim}: {ratio:.4}");
+        }
+    }
+}
+
 #[test]
 fn requests_wait_as_long_as_on_a_drive_that_was_written_as_a_whole() {
     let mut wrong = Vec::new();
