@@ -1,5 +1,6 @@
 //! The loop: it waits for sockets, timers and wake-ups, accepts connections, and reads and writes their sockets.
 
+use crate::guests::Guest;
 use crate::sockets::{Listener, Stream};
 use mio::event::Event;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -59,16 +60,25 @@ impl EventLoop {
 
     /// Waits for events, `wait` at the longest. After work (`worked`) it looks for a moment whether the client goes on:
     /// to fall asleep and to be woken takes longer than most clients take between two requests.
-    pub fn wait(&mut self, events: &mut Events, wait: Option<Duration>, worked: bool) -> io::Result<()> {
+    pub fn wait(
+        &mut self,
+        events: &mut Events,
+        wait: Option<Duration>,
+        worked: bool,
+        guest: &mut Option<Box<dyn Guest>>,
+    ) -> io::Result<()> {
         let is_short = wait.is_some_and(|wait| wait < Duration::from_millis(1));
         let time = if is_short { Duration::ZERO } else { wait.map_or(LOOK, |wait| wait.min(LOOK)) };
         let begun = Instant::now();
         while worked && self.spins && begun.elapsed() < time.min(SPIN) {
             self.poll(events, Duration::ZERO)?;
-            if !events.is_empty() {
+            if !events.is_empty() || guest.as_mut().is_some_and(|guest| guest.waits()) {
                 return Ok(());
             }
             std::thread::yield_now();
+        }
+        if !is_short && guest.as_mut().is_some_and(|guest| guest.doze()) {
+            return self.poll(events, Duration::ZERO);
         }
         self.poll(events, time)?;
         if events.is_empty() && is_short {

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! unix socket | TCP on loopback -> Server: one thread, one loop -> nbd::Connection -> Target
+//! memory shared with a virtual machine -> Guest ------------------------------------> Target
 //! control socket, a command a line, an answer in JSON -----------------------------> Target::control
 //! browsers, Prometheus: HTTP -> live::Connection -----------------------------------> Target::control
 //! ```
@@ -17,6 +18,7 @@
 mod control;
 mod event_loop;
 mod fault_log;
+mod guests;
 mod logs;
 mod orders;
 mod pieces;
@@ -32,6 +34,7 @@ mod target;
 mod viewers;
 mod watching;
 
+pub use guests::{Device, Guest, Wake};
 pub use pulse::{LIVE_SCHEMA, requests_so_far};
 pub use record::Record;
 pub use remapped::{RemappedStore, remap_report};

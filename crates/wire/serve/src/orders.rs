@@ -20,16 +20,17 @@ pub(crate) fn order_of(request: &Request) -> Option<Order> {
     (!is_empty).then_some(Order { kind, offset: request.offset, length: request.length, fua: request.fua })
 }
 
-/// Bytes that a request moves.
-pub(crate) fn moved_by(request: &Request) -> u64 {
-    if matches!(request.command, Command::Read | Command::Write) { u64::from(request.length) } else { 0 }
+/// Bytes that an order moves.
+pub(crate) fn moved_by(order: &Order) -> u64 {
+    if matches!(order.kind, OrderKind::Read | OrderKind::Write) { u64::from(order.length) } else { 0 }
 }
 
 /// Bytes that a request counts among the requests of its client.
 pub(crate) fn cost_of(request: &Request) -> u64 {
     match request.command {
         Command::Trim | Command::WriteZeroes => request.length.min(TRIM_COST).into(),
-        _ => moved_by(request),
+        Command::Read | Command::Write => request.length.into(),
+        _ => 0,
     }
 }
 

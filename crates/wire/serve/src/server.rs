@@ -2,17 +2,20 @@
 
 use crate::control::{Controller, Watched, Wish};
 use crate::event_loop::{Door, EventLoop, Kind, Peer, free_place, subject};
+use crate::guests::{Device, Guest, Wake};
 use crate::orders::{answer_at_once, cost_of, moved_by, order_of};
 use crate::record::Record;
 use crate::shares::Shares;
 use crate::sockets::{Address, Listener, ServeError, Sockets};
-use crate::target::{Answers, OrderKind, Target};
+use crate::target::{Answers, Order, OrderKind, Target};
 use crate::viewers::Viewers;
 use live::{Access, Kept};
 use mio::Events;
 use mio::event::Event;
 use nbd::{Command, Connection, Export, Request};
-use std::path::PathBuf;
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -60,8 +63,20 @@ impl Client {
     }
 }
 
-/// A request under way: whose it is, and which use of that place.
-type Asked = Option<(usize, u64, Request)>;
+/// The owner of a request under way.
+enum Asker {
+    Client {
+        place: usize,
+        /// Which use of that place.
+        serial: u64,
+        request: Request,
+    },
+    Guest {
+        /// The guest's number of the request.
+        number: u32,
+        order: Order,
+    },
+}
 
 /// Serves a target until it is told to stop.
 pub struct Server<'a> {
@@ -73,7 +88,10 @@ pub struct Server<'a> {
     watch: Option<(Viewers, Kept)>,
     clients: Vec<Option<Client>>,
     controllers: Vec<Option<Controller>>,
-    asked: Vec<Asked>,
+    guest: Option<Box<dyn Guest>>,
+    /// A guest had requests in the last turn.
+    is_guest_busy: bool,
+    asked: Vec<Option<Asker>>,
     free: Vec<u32>,
     /// Bytes that requests under way ask for or bring.
     bytes: u64,
@@ -87,7 +105,7 @@ pub struct Server<'a> {
     notes: Vec<String>,
     serial: u64,
     /// Removed with the server.
-    _sockets: Sockets,
+    sockets: Sockets,
     address: Address,
     stopping: Option<Instant>,
 }
@@ -121,6 +139,8 @@ impl<'a> Server<'a> {
             watch: viewers.map(|viewers| (viewers, Kept::default())),
             clients: Vec::new(),
             controllers: Vec::new(),
+            guest: None,
+            is_guest_busy: false,
             asked: Vec::new(),
             free: Vec::new(),
             bytes: 0,
@@ -131,7 +151,7 @@ impl<'a> Server<'a> {
             record,
             notes: Vec::new(),
             serial: 0,
-            _sockets: sockets,
+            sockets,
             address,
             stopping: None,
         })
@@ -140,6 +160,25 @@ impl<'a> Server<'a> {
     /// The address of the page that watches, as a browser takes it, with the token if there is one.
     pub fn watch_url(&self) -> Option<String> {
         self.watch.as_ref().map(|(viewers, _)| viewers.url())
+    }
+
+    /// Serves a virtual machine as well: it connects to the socket at `path`, where `begin` listens.
+    /// Errors: the socket or the means to listen at it cannot be had.
+    pub fn attach(
+        &mut self,
+        path: &Path,
+        begin: impl FnOnce(UnixListener, Device, Wake) -> io::Result<Box<dyn Guest>>,
+    ) -> Result<(), ServeError> {
+        let listener = self.sockets.bind(path)?.into_blocking()?;
+        let device = Device {
+            bytes: self.export.size,
+            preferred_bytes: self.export.preferred_block,
+            trim_bytes: self.target.trim_bytes(),
+            read_only: self.export.read_only,
+            name: self.export.name.clone(),
+        };
+        self.guest = Some(begin(listener, device, Wake::new(self.event_loop.waker()?))?);
+        Ok(())
     }
 
     /// Where clients find it: the port that was free, if any was asked for.
@@ -166,12 +205,12 @@ impl<'a> Server<'a> {
                 self.shut_down();
             }
             if let Some(since) = self.stopping
-                && (self.clients.iter().all(Option::is_none) || since.elapsed() > PATIENCE)
+                && (self.is_idle() || since.elapsed() > PATIENCE)
             {
                 break;
             }
-            self.event_loop.wait(&mut events, wait, worked)?;
-            worked = !events.is_empty();
+            self.event_loop.wait(&mut events, wait, worked, &mut self.guest)?;
+            worked = !events.is_empty() || std::mem::take(&mut self.is_guest_busy);
             if !worked && let Some(record) = &mut self.record {
                 record.write_out();
             }
@@ -258,16 +297,27 @@ impl<'a> Server<'a> {
         }
     }
 
+    /// Whether all clients have left and no request of a guest is under way.
+    fn is_idle(&self) -> bool {
+        let of_guest = |asker: &Option<Asker>| matches!(asker, Some(Asker::Guest { .. }));
+        self.clients.iter().all(Option::is_none) && !self.asked.iter().any(of_guest)
+    }
+
     /// Moves bytes, takes requests, gives answers, as long as there are any. When to look again.
     fn serve(&mut self) -> Option<Duration> {
         let begun = Instant::now();
         loop {
             let mut moved = false;
             let count = self.clients.len();
-            self.first = (self.first + 1) % count.max(1);
-            for place in (self.first..count).chain(0..self.first) {
-                moved |= self.hear(place);
-                self.count_held(place);
+            // The place behind all clients is the guest's.
+            self.first = (self.first + 1) % (count + 1);
+            for place in (self.first..=count).chain(0..self.first) {
+                if place == count {
+                    moved |= self.hear_guest();
+                } else {
+                    moved |= self.hear(place);
+                    self.count_held(place);
+                }
             }
             let again = self.target.poll(&mut self.answers);
             self.target.take_notes(&mut self.notes);
@@ -330,19 +380,39 @@ impl<'a> Server<'a> {
             if order.kind == OrderKind::Write {
                 client.connection.take_payload(&mut self.payload);
             }
-            if let Some(record) = &mut self.record {
-                record.note(&order);
-            }
-            let tag = self.free.pop().unwrap_or_else(|| {
-                self.asked.push(None);
-                self.asked.len() as u32 - 1
-            });
-            self.bytes += moved_by(&request);
             client.asked += cost_of(&request);
-            self.asked[tag as usize] = Some((place, client.serial, request));
-            self.target.submit(tag, &order, &self.payload);
+            let serial = client.serial;
+            self.submit(&order, Asker::Client { place, serial, request });
         }
         false
+    }
+
+    /// Gives the target an order, with the payload that is there.
+    fn submit(&mut self, order: &Order, asker: Asker) {
+        if let Some(record) = &mut self.record {
+            record.note(order);
+        }
+        let tag = self.free.pop().unwrap_or_else(|| {
+            self.asked.push(None);
+            self.asked.len() as u32 - 1
+        });
+        self.bytes += moved_by(order);
+        self.asked[tag as usize] = Some(asker);
+        self.target.submit(tag, order, &self.payload);
+    }
+
+    /// Takes the requests of the guest. Whether there was any.
+    fn hear_guest(&mut self) -> bool {
+        let mut moved = false;
+        while self.bytes < MOST_BYTES
+            && self.stopping.is_none()
+            && let Some((number, order)) = self.guest.as_mut().and_then(|guest| guest.next(&mut self.payload))
+        {
+            self.submit(&order, Asker::Guest { number, order });
+            moved = true;
+        }
+        self.is_guest_busy |= moved;
+        moved
     }
 
     /// The next request of a client, if it may have one more under way.
@@ -371,9 +441,19 @@ impl<'a> Server<'a> {
     /// Hands answers of the target to whom they belong.
     fn answer(&mut self) {
         for answer in self.answers.all.drain(..) {
-            let Some((place, serial, request)) = self.asked[answer.tag as usize].take() else { continue };
+            let Some(asker) = self.asked[answer.tag as usize].take() else { continue };
             self.free.push(answer.tag);
-            self.bytes -= moved_by(&request);
+            let (place, serial, request) = match asker {
+                Asker::Client { place, serial, request } => (place, serial, request),
+                Asker::Guest { number, order } => {
+                    self.bytes -= moved_by(&order);
+                    let length = if order.kind == OrderKind::Read { order.length as usize } else { 0 };
+                    let read = answer.result.map(|at| &self.answers.bytes[at..at + length]);
+                    self.guest.iter_mut().for_each(|guest| guest.answer(number, read));
+                    continue;
+                }
+            };
+            self.bytes -= order_of(&request).as_ref().map_or(0, moved_by);
             let Some(client) = self.clients[place].as_mut().filter(|client| client.serial == serial) else { continue };
             client.asked -= cost_of(&request);
             match answer.result {
@@ -389,6 +469,7 @@ impl<'a> Server<'a> {
             }
         }
         self.answers.bytes.clear();
+        self.guest.iter_mut().for_each(|guest| guest.tell());
     }
 
     /// Sends what a client can take, and lets it go when all is said. Whether anything was sent.
@@ -443,6 +524,7 @@ impl<'a> Server<'a> {
         self.clients.clear();
         self.controllers.iter_mut().flatten().for_each(Controller::send);
         self.controllers.clear();
+        self.guest = None;
         self.watch = None;
     }
 }

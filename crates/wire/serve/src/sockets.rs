@@ -4,6 +4,7 @@ use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// Where clients find the server.
@@ -72,6 +73,18 @@ impl Listener {
                 let port = listener.local_addr().map_err(refused)?.port();
                 Ok((Self::Tcp(listener), Address::Loopback(port)))
             }
+        }
+    }
+
+    /// The listener of a unix socket for a thread that waits for its clients.
+    pub fn into_blocking(self) -> io::Result<std::os::unix::net::UnixListener> {
+        match self {
+            Self::Unix(listener) => {
+                let listener = std::os::unix::net::UnixListener::from(OwnedFd::from(listener));
+                listener.set_nonblocking(false)?;
+                Ok(listener)
+            }
+            Self::Tcp(_) => Err(ErrorKind::Unsupported.into()),
         }
     }
 

@@ -60,7 +60,7 @@ fn run(
 ) -> std::io::Result<()> {
     let (mut events, mut wait) = (Events::with_capacity(256), None);
     while !stop.load(Ordering::Relaxed) {
-        event_loop.wait(&mut events, wait, false)?;
+        event_loop.wait(&mut events, wait, false, &mut None)?;
         for event in &events {
             if let (Kind::Viewer, place) = subject(event) {
                 viewers.note(place, event);

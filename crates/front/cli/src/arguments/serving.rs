@@ -15,6 +15,10 @@ pub struct ServerArguments {
     /// Listen on this port instead, for programs on this machine only; 0: any that is free.
     #[arg(long, value_name = "PORT")]
     pub tcp: Option<u16>,
+    /// Serve a virtual machine as well, with vhost-user-blk over a unix socket at this path.
+    #[cfg(all(target_os = "linux", feature = "vhost-user"))]
+    #[arg(long, value_name = "PATH")]
+    pub vhost_user: Option<PathBuf>,
     /// The socket for `nandarium ctl`; by default the other one's path with .ctl behind it.
     #[arg(help_heading = ADVANCED, long, value_name = "PATH")]
     pub control: Option<PathBuf>,

@@ -5,7 +5,7 @@ use crate::arguments::{ServeArguments, ServerArguments, WatchArguments};
 use crate::failure::Failure;
 use crate::{output, progress, settings, watch};
 use drive::Drive;
-use serve::{Address, Pace, Record, Server, ServerOptions, SimulatedDrive, Target};
+use serve::{Address, Pace, Record, ServeError, Server, ServerOptions, SimulatedDrive, Target};
 use simulator::Config;
 use std::ffi::OsString;
 use std::fs::File;
@@ -126,17 +126,32 @@ pub fn run(
         .transpose()?;
     watch::catch_interrupts();
     let mut server = Server::new(target, &options, record).map_err(Failure::failed)?;
+    let disk = attach(&mut server, arguments).map_err(Failure::failed)?;
     if let Some(url) = server.watch_url() {
         progress::tell(&url, arguments.quiet);
     }
     if !arguments.quiet {
         output::complain(&format!(
-            "serving {what}\nclients: {}\ncontrol: nandarium ctl {} {command}\nCtrl-C ends it",
+            "serving {what}\nclients: {}\n{disk}control: nandarium ctl {} {command}\nCtrl-C ends it",
             server.uri(),
             control.display()
         ));
     }
     server.run(watch::stop()).map_err(Failure::failed)
+}
+
+/// Serves a virtual machine as well, if that is asked for: a line for people.
+#[cfg(all(target_os = "linux", feature = "vhost-user"))]
+fn attach(server: &mut Server<'_>, arguments: &ServerArguments) -> Result<String, ServeError> {
+    let Some(path) = &arguments.vhost_user else { return Ok(String::new()) };
+    server.attach(path, vhost_blk::Disk::begin)?;
+    Ok(format!("virtual machine: vhost-user-blk at {}\n", path.display()))
+}
+
+#[cfg(not(all(target_os = "linux", feature = "vhost-user")))]
+#[expect(clippy::unnecessary_wraps, reason = "the other one can fail")]
+fn attach(_: &mut Server<'_>, _: &ServerArguments) -> Result<String, ServeError> {
+    Ok(String::new())
 }
 
 /// The control socket that belongs to the other one.
