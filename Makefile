@@ -13,7 +13,7 @@ CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/nu
 EMBEDDED := crates/front/cli/pages/report.js
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json crates/lab/figures/src/style crates/lab/compare/src/advice.json -type f)
 
-.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-sizes bench-serving crash torture fuzz golden pages tidy docs book rustdoc setup locked validation page-test python-test python-costs notebooks \
+.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-sizes bench-serving vhost-test crash torture fuzz golden pages tidy docs book rustdoc setup locked validation page-test python-test python-costs notebooks \
   dist dist-test
 
 build: $(EMBEDDED) ## everything, release mode
@@ -68,7 +68,7 @@ setup:
 
 # A lock file that is behind is brought up to date in silence, with whatever is new on that day: nothing would be pinned.
 locked:
-	@for manifest in Cargo.toml fuzz/Cargo.toml; do \
+	@for manifest in Cargo.toml fuzz/Cargo.toml bench/blkio/Cargo.toml; do \
 	  $(CARGO) update --workspace --locked --quiet --manifest-path $$manifest || { \
 	    echo "the lock file beside $$manifest is behind: cargo update --workspace --manifest-path $$manifest, and commit it" >&2; exit 1; }; \
 	done
@@ -208,6 +208,10 @@ bench-sizes: ## what a request costs on drives of 8 GiB to 8 TB
 
 bench-serving: build ## the block device server against another, by fio
 	$(CARGO) run --release -p nandarium-bench -- --serving
+
+vhost-test: build ## a virtual machine and a client on a served drive, over vhost-user-blk
+	CARGO_TARGET_DIR=$(TARGET)/blkio $(CARGO) build --quiet --release --manifest-path bench/blkio/Cargo.toml
+	python/tests/vhost.sh $(NANDARIUM) $(TARGET)/blkio/release/nandarium-blkio $(TARGET)/clients/vm
 
 torture: ## a log under power cuts within drives of every stack
 	$(CARGO) test --release -p nandarium-torture --test suite -- --ignored --nocapture
