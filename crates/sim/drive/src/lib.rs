@@ -37,6 +37,9 @@
 //! Any stack will do. Time is simulated: a call returns at once, and [`Drive::now`] says how long it took. The same
 //! calls with the same seeds give the same drive, to the last bit.
 //!
+//! [`ByteDrive`] is a drive for programs that read and write files. With the feature `embedded-storage` it is NOR flash
+//! as well, and with `block-device-driver` a [`Drive`] is a block device of that crate.
+//!
 //! Faithful to: the promises of the simulated drive. A write is acknowledged where the stack says so (in flash, or in a
 //! volatile or non-volatile buffer); after a power cut the layers rebuild themselves from flash alone. Simplified: a
 //! call is one request, served before the call returns; [`Drive::submit`] and [`Drive::advance`] keep several under
@@ -47,6 +50,9 @@
 #![deny(missing_docs)]
 #![warn(clippy::missing_errors_doc)]
 
+mod byte_drive;
+#[cfg(any(feature = "block-device-driver", feature = "embedded-storage"))]
+mod embedded;
 mod error;
 mod extents;
 mod faults;
@@ -59,6 +65,9 @@ mod settings;
 mod under_faults;
 mod watched;
 
+pub use byte_drive::ByteDrive;
+#[cfg(feature = "embedded-storage")]
+pub use embedded::NorError;
 pub use error::DriveError;
 pub use extents::Extent;
 pub use faults::{ActiveFault, CLAUSES, Effect, FAULTS, Fault, FaultKind, HostFault, Injected, Selection};

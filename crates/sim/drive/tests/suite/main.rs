@@ -1,5 +1,6 @@
 //! All tests of the crate from outside, in one program: linking is most of what a test costs.
 
+mod adapters;
 mod contents;
 mod extents;
 mod faults;
