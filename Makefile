@@ -229,6 +229,8 @@ lint: $(EMBEDDED) $(INSTALLED) ## clippy and the type checker
 	$(if $(TESTED),,$(CARGO) clippy --workspace --all-targets -- -D warnings)
 	$(CARGO) clippy -p nandarium-drive -- -D warnings # without the codecs that other crates turn on
 	cd web && npm run --silent check
+	@if git rev-parse --git-dir >/dev/null 2>&1 && git diff --quiet HEAD -- $(WEB) && ! git diff --quiet HEAD -- 'crates/*/*/pages'; then \
+	  echo "the pages in git are behind their sources: commit crates/*/*/pages" >&2; exit 1; fi
 
 bench: ## speed, with the hash of each result
 	$(CARGO) run --profile dist -p nandarium-bench
@@ -239,7 +241,7 @@ bench-sizes: ## what a request costs on drives of 8 GiB to 8 TB
 bench-serving: build ## the block device server against another, by fio
 	$(CARGO) run --release -p nandarium-bench -- --serving
 
-vhost-test: build ## a virtual machine and a client on a served drive, over vhost-user-blk
+vhost-test: $(BUILT) ## a virtual machine and a client on a served drive, over vhost-user-blk
 	CARGO_TARGET_DIR=$(TARGET)/blkio $(CARGO) build --quiet --release --manifest-path bench/blkio/Cargo.toml
 	python/tests/vhost.sh $(NANDARIUM) $(TARGET)/blkio/release/nandarium-blkio $(TARGET)/clients/vm
 

@@ -42,12 +42,12 @@ impl ByteDrive {
         &mut self.drive
     }
 
-    /// The drive alone.
+    /// The drive, without its position.
     pub fn into_drive(self) -> Drive {
         self.drive
     }
 
-    /// Size in bytes.
+    /// Bytes of the drive, which never change in number.
     pub fn size(&self) -> u64 {
         self.drive.bytes()
     }

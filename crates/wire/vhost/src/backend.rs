@@ -26,7 +26,7 @@ pub(crate) struct Backend {
     /// Its rings, from its first request on.
     rings: Mutex<Option<Arc<Rings>>>,
     is_write_through: AtomicBool,
-    /// Ends its connection.
+    /// Ends the connection of that virtual machine.
     hang_up: Mutex<Option<ShutdownHandle>>,
     ends: AtomicBool,
 }

@@ -239,7 +239,7 @@ impl Driver {
         Self { frontend, memory, queues }
     }
 
-    /// The configuration space.
+    /// The configuration space of the disk.
     pub fn configuration(&mut self) -> Vec<u8> {
         let flags = VhostUserConfigFlags::empty();
         self.frontend.get_config(0, 60, flags, &[0; 60]).unwrap().1
@@ -305,7 +305,7 @@ impl Driver {
         (slot, status, bytes)
     }
 
-    /// Asks and waits.
+    /// Asks, and waits for the answer.
     pub fn done(&mut self, queue: usize, kind: u32, sector: u64, data: &[u8], room: usize) -> (u8, Vec<u8>) {
         self.ask(queue, kind, sector, data, room);
         let (_, status, bytes) = self.answer(queue);
