@@ -102,7 +102,7 @@ say "a virtual machine wrote, verified, discarded, and lived through a power cut
 say "4 KiB at random, requests a second over vhost-user-blk (blkio) and NBD (fio)"
 while read -r pattern depth rate; do
   nbd="$(fio --name=r --ioengine=nbd --uri="nbd+unix:///?socket=$work/drive.sock" --rw="$pattern" --bs=4k --size=256M --iodepth="$depth" \
-    --runtime=2 --time_based --aux-path="$work" --output-format=terse | awk -F';' '{ print $8 + $49 }')"
+    --runtime=2 --time_based --aux-path="$work" --output-format=terse | awk -F';' 'NF > 49 { print $8 + $49 }')"
   say "$pattern, depth $depth: $rate and $nbd"
 done < "$work/rates"
 "$program" ctl "$work/drive.sock.ctl" shut-down >/dev/null

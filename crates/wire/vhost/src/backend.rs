@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 use vhost::vhost_user::message::VhostUserProtocolFeatures;
 use vhost::vhost_user::{Error as VhostError, Listener};
 use vhost_user_backend::{Error as DaemonError, ShutdownHandle, VhostUserBackend, VhostUserDaemon};
@@ -16,6 +17,9 @@ use virtio_bindings::virtio_blk::VIRTIO_BLK_F_FLUSH;
 use vm_memory::GuestMemoryMmap;
 use vmm_sys_util::epoll::EventSet;
 use vmm_sys_util::event::{EventConsumer, EventFlag, EventNotifier, new_event_consumer_and_notifier};
+
+/// Time before the next attempt to accept a virtual machine.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What the server and the threads of a connection share.
 pub(crate) struct Backend {
@@ -87,8 +91,8 @@ impl Backend {
                 Ok(()) | Err(DaemonError::HandleRequest(VhostError::Disconnected | VhostError::PartialMessage)) => {}
                 Err(DaemonError::HandleRequest(error)) => tracing::info!("a virtual machine left: {error}"),
                 Err(error) => {
-                    tracing::warn!("no virtual machine can connect any more: {error}");
-                    return;
+                    tracing::warn!("a virtual machine could not connect, and may try again: {error}");
+                    std::thread::sleep(PAUSE);
                 }
             }
         }

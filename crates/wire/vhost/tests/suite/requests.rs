@@ -1,6 +1,8 @@
 //! Requests of all kinds, and their answers.
 
 use crate::rig::{BYTES, DISCARD, DONE, FAILED, FLUSH, NAME, READ, Serving, UNSUPPORTED, WRITE, ZEROES};
+use serve::Pace;
+use std::time::{Duration, Instant};
 
 fn range(sector: u64, sectors: u32, flags: u32) -> Vec<u8> {
     [&sector.to_le_bytes()[..], &sectors.to_le_bytes(), &flags.to_le_bytes()].concat()
@@ -87,4 +89,15 @@ fn a_ring_whose_index_makes_no_sense_is_left_alone_and_the_others_are_served() {
     driver.ask(0, READ, 0, &[], 512);
     assert_eq!(driver.done(1, READ, 0, &[], 512), (DONE, vec![1; 512]));
     assert_eq!(driver.answered(0), 0);
+}
+
+/// A program of a page takes 220 µs of the drive.
+#[test]
+fn requests_take_the_time_of_a_drive_that_is_a_hundred_times_as_slow() {
+    let serving = Serving::paced(Pace::Scaled(100.0));
+    let mut driver = serving.driver();
+    let begun = Instant::now();
+    assert_eq!(driver.done(0, WRITE, 0, &[5; 4096], 0).0, DONE);
+    let passed = begun.elapsed();
+    assert!(passed >= Duration::from_millis(22), "{passed:?}");
 }

@@ -100,8 +100,13 @@ pub struct Serving {
 impl Serving {
     /// Serves a simulated drive.
     pub fn drive() -> Self {
+        Self::paced(Pace::Off)
+    }
+
+    /// Serves a simulated drive whose time follows the clock.
+    pub fn paced(pace: Pace) -> Self {
         let settings = ["drive.capacity=16MiB", "flash.pages_per_block=16", "drive.over_provisioning=100%"];
-        Self::begin(move |_| SimulatedDrive::new(drive::Drive::new("page", &settings).unwrap(), Pace::Off))
+        Self::begin(move |_| SimulatedDrive::new(drive::Drive::new("page", &settings).unwrap(), pace))
     }
 
     /// Serves memory behind a gate.

@@ -225,3 +225,25 @@ fn half_messages_and_answers_not_taken_have_one_bound_over_all_clients() {
     drop(clients);
     serving.end();
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn bytes_for_a_virtual_machine_that_are_no_conversation_end_their_connection_alone() {
+    use std::io::{Read as _, Write as _};
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("vm");
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("nandarium"));
+    command.args(small(&[])).arg("--vhost-user").arg(&socket);
+    let serving = Serving::begin_with(folder, command);
+    for bytes in [&b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"[..], &[0xff; 5000]] {
+        let mut client = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let _ = client.write_all(bytes);
+        assert!(!matches!(client.read(&mut [0; 16]), Ok(1..)), "it was answered");
+    }
+    let mut half = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+    half.write_all(&[1, 0, 0]).unwrap();
+    assert!(serving.ctl(&["smart"]).contains("power_on"));
+    serving.end();
+    assert!(!socket.exists(), "the socket stays behind");
+}
