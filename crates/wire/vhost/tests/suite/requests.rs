@@ -51,6 +51,16 @@ fn requests_that_make_no_sense_fail_alone() {
     assert_eq!(driver.done(0, READ, end - 1, &[], 512), (DONE, vec![3; 512]));
 }
 
+#[test]
+fn a_request_beyond_the_memory_is_given_back_and_the_ring_goes_on() {
+    let serving = Serving::drive();
+    let mut driver = serving.driver();
+    driver.ask_beyond(0);
+    assert!(driver.answer(0).2.is_empty());
+    assert_eq!(driver.done(0, WRITE, 0, &[1; 512], 0).0, DONE);
+    assert_eq!(driver.done(0, READ, 0, &[], 512), (DONE, vec![1; 512]));
+}
+
 /// A driver that waits for an answer would wait for ever.
 #[test]
 fn requests_without_power_fail_and_the_disk_is_there_when_power_is_back() {

@@ -276,6 +276,13 @@ impl Driver {
         slot
     }
 
+    /// A request whose only part lies beyond the memory.
+    pub fn ask_beyond(&mut self, queue: usize) {
+        let part = Descriptor::new(MEMORY + 4096, 4096, 0, 0);
+        self.memory.write_obj(part, GuestAddress(self.queues[queue].base)).unwrap();
+        self.offer(queue, 0, 1);
+    }
+
     /// Puts the head of a request into the ring, and claims that so many were.
     pub fn offer(&mut self, queue: usize, head: u16, count: u16) {
         let queue = &mut self.queues[queue];
