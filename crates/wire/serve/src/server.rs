@@ -209,9 +209,13 @@ impl<'a> Server<'a> {
             {
                 break;
             }
-            self.event_loop.wait(&mut events, wait, worked, &mut self.guest)?;
-            worked = !events.is_empty() || std::mem::take(&mut self.is_guest_busy);
-            if !worked && let Some(record) = &mut self.record {
+            let is_guest_busy = std::mem::take(&mut self.is_guest_busy);
+            self.event_loop.wait(&mut events, wait, worked || is_guest_busy, &mut self.guest)?;
+            worked = !events.is_empty();
+            if !worked
+                && !is_guest_busy
+                && let Some(record) = &mut self.record
+            {
                 record.write_out();
             }
             for event in &events {

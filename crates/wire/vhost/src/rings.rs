@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use vhost_user_backend::{VringMutex, VringState, VringT};
-use virtio_queue::QueueT;
+use virtio_queue::{Queue, QueueT};
 use vm_memory::{GuestAddressSpace, GuestMemoryAtomic, GuestMemoryMmap};
 
 /// The memory of a virtual machine, which may change while it runs.
@@ -42,11 +42,15 @@ impl Rings {
             return None;
         }
         let queue = ring.get_queue_mut();
+        // The driver adds requests meanwhile, so a look after an empty pop finds some in a ring that is well.
+        if !has_request(queue, &memory) {
+            return None;
+        }
         let chain = queue.pop_descriptor_chain(memory.clone().into_inner());
         if chain.is_some() {
             // Counted while the ring is locked, so that whoever stops it finds the request.
             self.counts()[place] += 1;
-        } else if queue.avail_idx(&*memory, Ordering::Acquire).is_ok_and(|index| index.0 != queue.next_avail()) {
+        } else {
             tracing::warn!("ring {place} of the virtual machine is damaged, and is not served any more");
             queue.set_ready(false);
         }
@@ -92,7 +96,56 @@ impl Rings {
     }
 }
 
+/// Whether the driver has put a request into a ring that was not taken.
+fn has_request(queue: &Queue, memory: &GuestMemoryMmap) -> bool {
+    queue.avail_idx(memory, Ordering::Acquire).is_ok_and(|index| index.0 != queue.next_avail())
+}
+
 /// Whether requests may be taken from a ring.
 fn is_served(ring: &VringState<Memory>) -> bool {
     ring.is_enabled() && ring.get_queue().ready()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, AtomicU32};
+    use std::time::Instant;
+    use vm_memory::{Bytes, GuestAddress};
+
+    const SIZE: u16 = 16;
+    const REQUESTS: u32 = 50_000;
+
+    /// A request that came in while the ring was looked at made the ring count as damaged, and the driver waited for ever.
+    #[test]
+    fn a_ring_is_served_while_its_driver_adds_requests() {
+        let memory = Memory::new(GuestMemoryMmap::from_ranges(&[(GuestAddress(0), 0x4000)]).unwrap());
+        let ring = Ring::new(memory.clone(), SIZE).unwrap();
+        ring.set_queue_info(0, 0x1000, 0x2000).unwrap();
+        ring.set_queue_size(SIZE);
+        ring.set_enabled(true);
+        ring.set_queue_ready(true);
+        let rings = Rings::new(memory.clone(), vec![ring]);
+        let (taken, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut given = 0;
+                while given < REQUESTS && !is_over.load(Ordering::Relaxed) {
+                    if given - taken.load(Ordering::Acquire) < u32::from(SIZE) {
+                        given += 1;
+                        memory.memory().store(given as u16, GuestAddress(0x1002), Ordering::Release).unwrap();
+                    }
+                    std::hint::spin_loop();
+                }
+            });
+            let begun = Instant::now();
+            while taken.load(Ordering::Relaxed) < REQUESTS && begun.elapsed() < Duration::from_secs(20) {
+                if rings.pop(0).is_some() {
+                    taken.fetch_add(1, Ordering::Release);
+                }
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(taken.into_inner(), REQUESTS, "the ring is not served any more");
+    }
 }
