@@ -116,7 +116,7 @@ mod tests {
     const SIZE: u16 = 16;
     const REQUESTS: u32 = 50_000;
 
-    /// A request that came in while the ring was looked at made the ring count as damaged, and the driver waited for ever.
+    /// A request that came in during a look made the ring count as damaged, and the driver waited for ever.
     #[test]
     fn a_ring_is_served_while_its_driver_adds_requests() {
         let memory = Memory::new(GuestMemoryMmap::from_ranges(&[(GuestAddress(0), 0x4000)]).unwrap());
