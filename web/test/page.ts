@@ -65,9 +65,9 @@ export interface Opened {
   complaints: string[];
 }
 
-export async function writePage(folder: string, name: string, results: Result[], notes: string[] = [], answer: object | null = null): Promise<string> {
+export async function writePage(folder: string, name: string, results: Result[], notes: string[] = [], answer: object | null = null, kind = "pages"): Promise<string> {
   const [template, css, js] = await Promise.all(
-    ["template.html", "report.css", "report.js"].map((file) => readFile(join("../crates/front/cli/pages", file), "utf8")),
+    ["template.html", "report.css", "report.js"].map((file) => readFile(join("../crates/front/cli", kind, file), "utf8")),
   );
   const json = JSON.stringify({ results: results.map(encoded), notes, answer }).replaceAll("<", "\\u003c");
   const page = (template ?? "")
