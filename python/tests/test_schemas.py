@@ -24,7 +24,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {path.name.removesuffix(".schema.json"): js
 REGISTRY: Registry[Any] = Registry().with_resources((schema["$id"], Resource.from_contents(schema)) for schema in SCHEMAS.values())
 KINDS = [name for name in SCHEMAS if name != "common"]
 OPTIONAL = {
-    "list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "keys"},
+    "list": {"stacks", "drives", "policies", "workloads", "parts", "formats", "studies", "keys"},
     "code": {"codes", "search"},
     "sweep-run": {"result"},
     "result": {"life", "cost", "closeups", "repeated", "limits", "data_sheet"},

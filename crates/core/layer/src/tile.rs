@@ -66,6 +66,15 @@ impl Tiling {
         (age * u64::from(pages) / (u64::from(self.small_pages) * shares)) as u32
     }
 
+    /// Erases of a block of the large drive of `blocks` blocks, for those of the block that it is like. The small drive
+    /// has all the open and free blocks of the large one, so each of its blocks is written less. What rounding leaves
+    /// over goes to some blocks.
+    pub fn erases(&self, erases: u32, block: BlockId, blocks: u32) -> u32 {
+        let (all, copied) = (u64::from(blocks), u64::from(self.small.blocks()) * u64::from(self.copies));
+        let spread = u64::from(block.0.wrapping_mul(0x9e37_79b1)) % all;
+        ((u64::from(erases) * copied + spread) / all) as u32
+    }
+
     /// The sequence number of a copy's page. Blocks that fill the rest of the large drive are one more copy.
     pub fn sequence(&self, copy: u32, sequence: u64) -> u64 {
         sequence * u64::from(self.copies + 1) + u64::from(copy)

@@ -325,10 +325,8 @@ impl Watcher for Clock<'_> {
 #[pyo3(signature = (job, snapshots=None))]
 pub fn run_job(py: Python<'_>, job: &str, snapshots: Option<PathBuf>) -> PyResult<String> {
     let keeps_all = snapshots.is_some();
-    let snapshots = cli::snapshots(snapshots).map(|usual| match keeps_all {
-        true => Snapshots { files: usize::MAX, bytes: u64::MAX, ..usual },
-        false => usual,
-    });
+    let snapshots = cli::snapshots(snapshots)
+        .map(|usual| if keeps_all { Snapshots { files: usize::MAX, bytes: u64::MAX, ..usual } } else { usual });
     let told: Value =
         serde_json::from_str(job).map_err(|error| ClusterError::new_err(format!("a job cannot be read: {error}")))?;
     let stop = AtomicBool::new(false);

@@ -8,7 +8,7 @@ use crate::drive::Drive;
 use crate::oracle::Oracle;
 use crate::{BlockDevice, DrivePlan};
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Tiled, TiledBlock, Tiling};
-use nand::{Ages, CountedFlash, Flash, FlashState, Oob, PageKind};
+use nand::{Ages, CountedFlash, Flash, FlashState, KeptBlock, Oob, PageKind};
 use trace::{Workload, WorkloadError};
 use units::{BlockId, HostOp, Lpn, Ppn, Request};
 
@@ -47,7 +47,7 @@ impl DriveState {
         let tables = writer.into_bytes();
         let tiled = large.top_mut().tile(small.flash().state(), tiling, &mut SnapshotReader::new(&tables))?;
         let flash = small.flash().state();
-        tile_blocks(large.flash_mut().state_mut(), flash, &tiled);
+        tile_blocks(large.flash_mut().state_mut(), flash, &tiled, tiling);
         tile_contents(large.flash_mut().state_mut(), flash, &tiled, tiling);
         let shape = large.flash().state().geometry;
         if let (Some(own), Some(known)) = (large.oracle_mut(), small.oracle()) {
@@ -94,10 +94,13 @@ impl DriveState {
 }
 
 /// Gives each block the pages, the wear and the age of the block that it is like.
-fn tile_blocks(large: &mut FlashState, small: &FlashState, tiled: &Tiled) {
+fn tile_blocks(large: &mut FlashState, small: &FlashState, tiled: &Tiled, tiling: &Tiling) {
+    let blocks = large.geometry.blocks();
     for (block, TiledBlock { like, copy }) in (0..).map(BlockId).zip(&tiled.blocks) {
         let done = if copy.is_some() { small.block(*like).done } else { 0 };
-        large.blocks.restore(block, done.into(), false, small.blocks.kept(*like));
+        let kept = small.blocks.kept(*like);
+        let erases = tiling.erases(kept.erases, block, blocks);
+        large.blocks.restore(block, done.into(), false, KeptBlock { erases, ..kept });
     }
     let Ages { ages_ns, reads, .. } = small.ageing.export();
     if !ages_ns.is_empty() {

@@ -42,7 +42,9 @@ struct Tiler<'a> {
     space: &'a mut Space,
     pages: &'a mut Pages,
     small: &'a SmallDrive<'a>,
-    /// Of each block of the small drive: it is in every copy.
+    /// Of each block of the small drive: it is closed.
+    is_closed: Vec<bool>,
+    /// The same: it is in every copy.
     is_copied: Vec<bool>,
     tiled: Tiled,
 }
@@ -70,10 +72,11 @@ impl<'a> Tiler<'a> {
         let SmallDrive { flash, lanes, .. } = small;
         let open: Vec<BlockId> =
             lanes.all.iter().flat_map(|lane| [&lane.host, &lane.copies]).filter_map(|f| f.block).collect();
-        let mut is_copied: Vec<bool> = flash.blocks().iter().map(|row| row.done > 0 && !row.is_bad()).collect();
+        let mut is_closed: Vec<bool> = flash.blocks().iter().map(|row| row.done > 0 && !row.is_bad()).collect();
         for block in open {
-            is_copied[block.index()] = false;
+            is_closed[block.index()] = false;
         }
+        let mut is_copied = is_closed.clone();
         if space.lanes.have_superblocks() {
             let count = lanes.all[0].count() as usize;
             let in_all: Vec<bool> = (0..count).map(|at| is_copied[at..].iter().step_by(count).all(|is| *is)).collect();
@@ -82,7 +85,7 @@ impl<'a> Tiler<'a> {
         let blocks = space.geometry.blocks() as usize;
         let newest = if flash.holds_contents() { vec![None; space.geometry.pages() as usize] } else { Vec::new() };
         let blocks = vec![TiledBlock { like: BlockId(0), copy: None }; blocks];
-        Self { space, pages, small, is_copied, tiled: Tiled { blocks, unwritten: Vec::new(), newest } }
+        Self { space, pages, small, is_closed, is_copied, tiled: Tiled { blocks, unwritten: Vec::new(), newest } }
     }
 
     /// Gives a lane its copies, open blocks and free blocks, and notes the blocks to be filled.
@@ -112,7 +115,9 @@ impl<'a> Tiler<'a> {
         };
         let open = [on(&lanes.all[lane].host), on(&lanes.all[lane].copies)];
         let filled = left.split_off(lanes.all[lane].free().min(left.len()));
-        let like = |block: &BlockId| (*block, flash.block(self.tiled.blocks[block.index()].like).erases);
+        let blocks = self.space.geometry.blocks();
+        let erases = |block: &BlockId| flash.block(self.tiled.blocks[block.index()].like).erases;
+        let like = |block: &BlockId| (*block, tiling.erases(erases(block), *block, blocks));
         self.space.lanes.tile(lane, open, left.iter().map(like));
         let source = self.space.lanes.before(lane, tiling.copies() as usize);
         let sources = self.by_age(source);
@@ -124,12 +129,16 @@ impl<'a> Tiler<'a> {
         }
     }
 
-    /// Blocks of a lane of the small drive that are in every copy, the first closed one first. Superblocks have the age
-    /// of their first block.
+    /// Blocks of a lane of the small drive that are in every copy, or that are closed where none is, the first closed
+    /// one first. Superblocks have the age of their first block.
     fn by_age(&self, lane: usize) -> Vec<BlockId> {
         let all = &self.small.lanes.all;
         let aged = if self.space.lanes.have_superblocks() { &all[0] } else { &all[lane] };
-        let mut blocks: Vec<BlockId> = all[lane].blocks().filter(|block| self.is_copied[block.index()]).collect();
+        let among = |chosen: &[bool]| all[lane].blocks().filter(|block| chosen[block.index()]).collect::<Vec<_>>();
+        let mut blocks = among(&self.is_copied);
+        if blocks.is_empty() {
+            blocks = among(&self.is_closed);
+        }
         blocks.sort_by_key(|block| self.closed_at(BlockId(block.0 - all[lane].first().0 + aged.first().0)));
         blocks
     }
