@@ -204,7 +204,7 @@ dist-test: dist ## both where no toolchain is: an empty root folder, and a Debia
 # Crates of the tests and the wheel are not for a registry of crates.
 UNPUBLISHED := bench fuzzing python testing testkit
 
-packages: ## the crates as a registry takes them, and a program that is built from them
+packages: $(EMBEDDED) ## the crates as a registry takes them, and a program that is built from them
 	$(CARGO) package --quiet --workspace --no-verify --allow-dirty $(addprefix --exclude nandarium-,$(UNPUBLISHED)) --target-dir $(TARGET)/packages
 	CARGO="$(CARGO)" python/tests/packages.sh $(TARGET)/packages
 
