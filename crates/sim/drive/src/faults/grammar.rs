@@ -143,7 +143,8 @@ pub const FAULTS: [FaultKind; 19] = [
     FaultKind {
         name: "stale",
         form: "stale [CLAUSES]",
-        doc: "A read brings the data before the last write, of sectors written since the fault began.",
+        doc: "A read brings the data before the last write, of sectors written since the fault was given. \
+              The fault keeps older data of at most 64 MiB, and leaves further sectors alone.",
         example: "stale in 0..1MiB share 10%",
         takes: Takes::Requests(Value::None(Effect::Stale), READS, READS),
     },
@@ -172,7 +173,8 @@ pub const FAULTS: [FaultKind; 19] = [
         name: "cut-old",
         form: "cut-old [CLAUSES]",
         doc: "After a power cut, sectors written since the last flush hold the bytes before the last write, if it came \
-              after the fault was given.",
+              after the fault was given. The fault keeps older data of at most 64 MiB, and leaves further sectors \
+              alone.",
         example: "cut-old share 20% unit 1MiB",
         takes: Takes::Requests(Value::None(Effect::CutOld), WRITES, WRITES),
     },
@@ -312,6 +314,7 @@ fn range(text: &str) -> Result<(u64, u64), String> {
 
 fn selection(words: &mut SplitWhitespace<'_>, may: &[HostOp], usual: &[HostOp]) -> Result<Selection, String> {
     let mut on = Selection { ops: 0, ..Selection::of(&[]) };
+    let mut seen = Vec::new();
     while let Some(word) = words.next() {
         if let Some((_, op)) = OPERATIONS.iter().find(|(name, _)| *name == word) {
             if !may.contains(op) {
@@ -320,6 +323,10 @@ fn selection(words: &mut SplitWhitespace<'_>, may: &[HostOp], usual: &[HostOp]) 
             on.ops |= 1 << op.index();
             continue;
         }
+        if seen.contains(&word) {
+            return Err(format!("`{word}` is given twice"));
+        }
+        seen.push(word);
         match word {
             "in" => on.sectors = range(next(words, "the range")?)?,
             "share" => on.share = share(next(words, "the chance")?)?,
@@ -344,6 +351,7 @@ fn selection(words: &mut SplitWhitespace<'_>, may: &[HostOp], usual: &[HostOp]) 
 fn check(effect: Effect, on: &Selection) -> Result<(), String> {
     let lasts = if let Effect::Stall(time) = effect { Some(time) } else { on.lasts };
     let problem = match () {
+        () if on.count == Some(0) => "a fault of no requests does nothing: leave out `count 0`, or count from 1",
         () if matches!(effect, Effect::Stall(_)) && on.lasts.is_some() => "a stall ends by itself: leave out `for`",
         () if effect.is_of_cuts() && (on.lasts, on.every, on.count) != (None, None, None) => {
             "a power cut has sectors, and no time or requests: leave out `count`, `for` and `every`"
