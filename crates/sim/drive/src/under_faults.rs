@@ -10,7 +10,7 @@ impl Drive {
     /// Lets something fail. Chances may also be set while power is off.
     ///
     /// # Errors
-    /// Power is off, or the drive has no such die, channel or block.
+    /// Power is off, or the drive has no such die, channel, block or bytes.
     pub fn inject(&mut self, fault: Fault) -> Result<(), DriveError> {
         match fault {
             Fault::Programs(share) => self.chances[0] = share,
@@ -20,12 +20,19 @@ impl Drive {
             Fault::Host(fault) => {
                 let (now, sectors) = (self.now(), self.plan.host_sectors());
                 let page = self.plan.host_page_sectors();
+                if fault.on.sectors.0 >= sectors {
+                    return Err(DriveError::Unsupported(format!(
+                        "`{fault}` begins beyond the drive, which has {} bytes; give a range within it",
+                        self.bytes()
+                    )));
+                }
                 self.faults.get_or_insert_with(|| Box::new(Faults::new(sectors, page.into()))).arm(now, fault);
                 return Ok(());
             }
             Fault::Off => {
                 let now = self.now();
-                self.faults.iter_mut().for_each(|faults| faults.disarm(now));
+                self.end_faults();
+                self.faults.iter_mut().for_each(|faults| faults.note_off(now));
                 self.chances = [0.0; 3];
             }
         }
@@ -35,6 +42,18 @@ impl Drive {
             Power::Between => {}
         }
         Ok(())
+    }
+
+    /// Ends all faults of requests and power cuts as [`Fault::Off`] does, but as nobody has asked for it: chances stay,
+    /// and the log has no entry. Answers that were kept are due.
+    pub fn end_faults(&mut self) {
+        let now = self.now();
+        self.faults.iter_mut().for_each(|faults| faults.disarm(now));
+    }
+
+    /// Numbers of faults that, since the last call, have begun to keep no older bytes of further sectors.
+    pub fn take_faults_at_limit(&mut self) -> Vec<u32> {
+        self.faults.as_mut().map_or_else(Vec::new, |faults| std::mem::take(&mut faults.at_limit))
     }
 
     fn lose(&mut self, fault: Fault) -> Result<(), DriveError> {
@@ -91,7 +110,7 @@ impl Drive {
             Sent::AsAsked => (*request, None),
             Sent::Changed(request, cells) => (request, cells),
         };
-        let wants_older = faults.wants_older(&request);
+        let wants_older = faults.take_wants_older();
         let device = self.host()?.device();
         if wants_older {
             // It finds the pages before the write that is given after it.

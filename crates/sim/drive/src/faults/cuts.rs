@@ -2,6 +2,7 @@
 
 use engine::random::Stream;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use units::{HostOp, Request, SECTOR_BYTES};
 
 const SECTOR: usize = SECTOR_BYTES as usize;
@@ -16,10 +17,10 @@ pub(super) enum Damage {
     /// Random bytes of this seed.
     Garbage(u64),
     /// The bytes of an earlier time.
-    Old(Box<[u8]>),
+    Old(Arc<[u8]>),
 }
 
-/// Sectors that were written and not flushed.
+/// Sectors that were written since a fault was given, and not flushed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unflushed {
     /// By sector: when the last write of it was answered.
@@ -81,6 +82,11 @@ pub(super) struct Damaged(BTreeMap<u64, Damage>);
 impl Damaged {
     pub fn add(&mut self, sector: u64, damage: Damage) {
         self.0.insert(sector, damage);
+    }
+
+    /// The damage of some sectors.
+    pub fn of(&self, first: u64, end: u64) -> Self {
+        Self(self.0.range(first..end).map(|(sector, damage)| (*sector, damage.clone())).collect())
     }
 
     /// Sectors get new contents.

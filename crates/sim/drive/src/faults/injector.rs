@@ -5,18 +5,17 @@
 use super::cuts::{Damage, Damaged, Unflushed};
 use super::grammar::row_of;
 use super::log::Injected;
+use super::older::{Before, Older};
 use super::{Effect, HostFault, Selection};
 use engine::random::Stream;
 use nand::WaitVector;
 use simulator::{Completion, Completions};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use units::{HostOp, Nanos, Request, SECTOR_BYTES};
 
 const SECTOR: usize = SECTOR_BYTES as usize;
 /// Tag of reads for stale contents.
 pub(crate) const OF_FAULTS: u32 = u32::MAX - 1;
-/// Most sectors of which older contents are kept: 64 MiB.
-const MOST_OLDER: usize = 1 << 17;
 
 /// A fault of requests that was given and is not over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +47,10 @@ struct Armed {
     left: Option<u64>,
     hits: u64,
     stream: Stream,
+    /// Of a fault of cuts.
+    unflushed: Unflushed,
+    /// Of a fault that brings older bytes.
+    older: Older,
 }
 
 impl Armed {
@@ -58,7 +61,7 @@ impl Armed {
         let Some(lasts) = lasts else { return Some(Nanos::MAX) };
         let passed = now - self.since;
         let begun = every.map_or(0, |every| passed / every * every);
-        (passed - begun < lasts).then(|| self.since + begun + lasts)
+        (passed - begun < lasts).then(|| (self.since + begun).saturating_add(lasts))
     }
 
     fn is_over(&self, now: Nanos) -> bool {
@@ -80,6 +83,16 @@ impl Armed {
             self.hits += 1;
         }
         is_hit
+    }
+
+    /// Whether the bytes before a write of these sectors are needed later.
+    fn wants_older(&self, first: u64, end: u64) -> bool {
+        let op = match self.fault.effect {
+            Effect::Stale => HostOp::Read,
+            Effect::CutOld => HostOp::Write,
+            _ => return false,
+        };
+        self.fault.on.overlap(op, first, end).is_some()
     }
 
     fn entry(&self, now: Nanos) -> Injected {
@@ -126,8 +139,12 @@ pub(crate) struct Faults {
     held: BTreeMap<(Nanos, u64), Held>,
     answers: u64,
     altered: Vec<Altered>,
-    older: HashMap<u64, Box<[u8]>>,
-    unflushed: Unflushed,
+    /// Reads of bytes before writes, under way.
+    before: Vec<Before>,
+    /// The last request has to wait for such a read.
+    wants_older: bool,
+    /// Numbers of faults that keep no older bytes of further sectors.
+    pub at_limit: Vec<u32>,
     damaged: Damaged,
     /// Tags of requests that were refused for lack of room.
     no_room: Vec<u32>,
@@ -143,19 +160,24 @@ impl Faults {
 
     /// A fault holds from now on.
     pub fn arm(&mut self, now: Nanos, fault: HostFault) {
-        self.armed.retain(|armed| !armed.is_over(now));
         self.numbered += 1;
         let number = self.numbered;
         let stream = Stream::new(fault.on.seed.unwrap_or(number.into()), "fault");
-        let armed = Armed { number, fault, since: now, left: fault.on.count, hits: 0, stream };
+        let (left, unflushed, older) = (fault.on.count, Unflushed::default(), Older::default());
+        let armed = Armed { number, fault, since: now, left, hits: 0, stream, unflushed, older };
         self.log.push(Injected { given: Some(fault.to_string()), ..armed.entry(now) });
         self.armed.push(armed);
     }
 
-    /// No fault holds from now on.
+    /// No fault holds from now on, and answers that were kept are due.
     pub fn disarm(&mut self, now: Nanos) {
         self.armed.clear();
-        self.older.clear();
+        let held = std::mem::take(&mut self.held).into_iter();
+        self.held = held.map(|((at, order), held)| ((at.min(now), order), held)).collect();
+    }
+
+    /// Notes that somebody has ended all faults.
+    pub fn note_off(&mut self, now: Nanos) {
         self.log.push(Injected { given: Some("off".to_owned()), ..Injected::new(now, 0, "off") });
     }
 
@@ -169,8 +191,9 @@ impl Faults {
 
     /// The host gives a request.
     pub fn submit(&mut self, now: Nanos, tag: u32, request: &Request, cells: &[u8]) -> Sent {
+        self.end(now);
         let Some((at, sectors)) = self.hit(now, request) else {
-            self.given(tag, request);
+            self.given(now, tag, request);
             return Sent::AsAsked;
         };
         let armed = &mut self.armed[at];
@@ -185,7 +208,7 @@ impl Faults {
                 let mut cells = cells.to_vec();
                 cells.resize(request.sectors as usize * SECTOR, 0);
                 cells[bit as usize / 8] ^= 1 << (bit % 8);
-                self.given(tag, request);
+                self.given(now, tag, request);
                 Sent::Changed(*request, Some(cells))
             }
             Effect::Flip => {
@@ -204,7 +227,7 @@ impl Faults {
                 entry.to_offset = Some(place * SECTOR_BYTES);
                 self.log.push(entry);
                 let sent = Request { first_sector: place, ..*request };
-                self.given(tag, &sent);
+                self.given(now, tag, &sent);
                 self.alter(tag, sent, request, Then::Nothing);
                 Sent::Changed(sent, None)
             }
@@ -229,9 +252,8 @@ impl Faults {
                 continue;
             }
             let Some(sectors) = armed.reach(now, request) else { continue };
-            let older = &self.older;
             let can = match effect {
-                Effect::Stale => (sectors.0..sectors.1).any(|sector| older.contains_key(&sector)),
+                Effect::Stale => (sectors.0..sectors.1).any(|sector| armed.older.get(sector).is_some()),
                 Effect::Misdirect => places(armed, request, self.shape).is_some(),
                 _ => true,
             };
@@ -242,30 +264,39 @@ impl Faults {
         None
     }
 
-    /// Whether the bytes before a write are needed later.
-    pub fn wants_older(&self, request: &Request) -> bool {
-        let is_wanted = |armed: &Armed| {
-            let op = match armed.fault.effect {
-                Effect::Stale => HostOp::Read,
-                Effect::CutOld => HostOp::Write,
-                _ => return false,
-            };
-            armed.fault.on.overlap(op, request.first_sector, request.end_sector()).is_some()
+    /// Whether the bytes before the request that was submitted last are needed later. It is told once.
+    pub fn take_wants_older(&mut self) -> bool {
+        std::mem::take(&mut self.wants_older)
+    }
+
+    /// Forgets faults that are over, but for those of which a read under way needs older bytes.
+    fn end(&mut self, now: Nanos) {
+        let altered = &self.altered;
+        let is_needed = |number: u32| {
+            altered.iter().any(|altered| matches!(&altered.then, Then::Older(_, entry) if entry.fault == number))
         };
-        request.op == HostOp::Write && self.armed.iter().any(is_wanted)
+        self.armed.retain(|armed| !armed.is_over(now) || is_needed(armed.number));
     }
 
     /// The drive gets a request.
-    fn given(&mut self, tag: u32, request: &Request) {
-        if self.armed.iter().any(|armed| armed.fault.effect.is_of_cuts()) {
-            self.unflushed.submitted(tag, request);
+    fn given(&mut self, now: Nanos, tag: u32, request: &Request) {
+        for armed in self.armed.iter_mut().filter(|armed| armed.fault.effect.is_of_cuts()) {
+            armed.unflushed.submitted(tag, request);
         }
+        let (first, end) = (request.first_sector, request.end_sector());
         match request.op {
-            HostOp::Write => self.damaged.renew(request.first_sector, request.end_sector()),
+            HostOp::Write => {
+                self.wants_older = self.armed.iter().any(|armed| !armed.is_over(now) && armed.wants_older(first, end));
+                if self.wants_older {
+                    let damaged = self.damaged.of(first, end);
+                    self.before.push(Before { sectors: (first, end), last: self.numbered, damaged });
+                }
+                self.damaged.renew(first, end);
+            }
             // Pages that it covers in part stay as they were.
             HostOp::Trim => {
                 let page = self.shape.1;
-                let (first, end) = (request.first_sector.next_multiple_of(page), request.end_sector() / page * page);
+                let (first, end) = (first.next_multiple_of(page), end / page * page);
                 self.damaged.renew(first, end.max(first));
             }
             HostOp::Read | HostOp::Flush => {}
@@ -287,7 +318,7 @@ impl Faults {
             let until = armed.until(now).unwrap_or(now);
             if armed.draw() {
                 at = at.max(match effect {
-                    Effect::Slow(factor) => now + (took as f64 * (factor - 1.0)) as Nanos,
+                    Effect::Slow(factor) => now.saturating_add((took as f64 * (factor - 1.0)) as Nanos),
                     _ => until,
                 });
             }
@@ -340,7 +371,7 @@ impl Faults {
             let count = if is_read { done.request.sectors as usize * SECTOR } else { 0 };
             let cells = rest.split_off(..count).unwrap_or_default().to_vec();
             if done.tag == OF_FAULTS {
-                self.keep_older(done.request.first_sector, &cells);
+                self.keep_older(&done.request, &cells);
                 continue;
             }
             let wait = done.wait.map(|wait| Box::new(completions.waits[wait]));
@@ -354,7 +385,9 @@ impl Faults {
     fn came_back(&mut self, now: Nanos, held: &mut Held) {
         let done = &mut held.done;
         let sent = done.request;
-        self.unflushed.completed(done.tag, &sent, done.failed);
+        for armed in self.armed.iter_mut().filter(|armed| armed.fault.effect.is_of_cuts()) {
+            armed.unflushed.completed(done.tag, &sent, done.failed);
+        }
         let is_own = |altered: &Altered| altered.tag == done.tag && altered.sent == sent;
         let altered = self.altered.iter().position(is_own).map(|at| self.altered.swap_remove(at));
         if sent.op == HostOp::Read && !done.failed && !self.damaged.spoil(sent.first_sector, &mut held.cells) {
@@ -372,9 +405,11 @@ impl Faults {
             }
             Then::Older((first, end), entry) => {
                 let mut changed = Vec::new();
+                let armed = self.armed.iter().find(|armed| armed.number == entry.fault);
                 for sector in first..end {
                     let bytes = &mut held.cells[(sector - asked.first_sector) as usize * SECTOR..][..SECTOR];
-                    if let Some(older) = self.older.get(&sector).filter(|older| ***older != *bytes) {
+                    let older = armed.and_then(|armed| armed.older.get(sector));
+                    if let Some(older) = older.filter(|older| ***older != *bytes) {
                         bytes.copy_from_slice(older);
                         changed.push(sector);
                     }
@@ -387,11 +422,17 @@ impl Faults {
         }
     }
 
-    /// Keeps the bytes that are about to be written over.
-    fn keep_older(&mut self, first: u64, cells: &[u8]) {
-        for (sector, bytes) in (first..).zip(cells.chunks_exact(SECTOR)) {
-            if self.older.len() < MOST_OLDER || self.older.contains_key(&sector) {
-                self.older.insert(sector, bytes.into());
+    /// Keeps the bytes that are about to be written over, for the faults that were given before the write.
+    fn keep_older(&mut self, read: &Request, cells: &[u8]) {
+        let sectors = (read.first_sector, read.end_sector());
+        let Some(place) = self.before.iter().position(|before| before.sectors == sectors) else { return };
+        let before = self.before.remove(place);
+        for (sector, bytes) in before.each(cells) {
+            let wants = |armed: &&mut Armed| armed.number <= before.last && armed.wants_older(sector, sector + 1);
+            for armed in self.armed.iter_mut().filter(wants) {
+                if armed.older.keep(sector, bytes.as_ref()) {
+                    self.at_limit.push(armed.number);
+                }
             }
         }
     }
@@ -401,8 +442,10 @@ impl Faults {
         self.held.clear();
         self.altered.clear();
         self.no_room.clear();
+        self.before.clear();
         self.wake = None;
-        let mut sectors = self.unflushed.take();
+        // The first fault that hits a sector decides what it holds.
+        let mut taken = BTreeSet::new();
         for armed in self.armed.iter_mut().filter(|armed| armed.fault.effect.is_of_cuts()) {
             let HostFault { effect, on } = armed.fault;
             let seed = seed ^ on.seed.unwrap_or(armed.number.into()).rotate_left(32);
@@ -411,19 +454,20 @@ impl Faults {
                     || Stream::new(seed ^ (sector / on.unit).rotate_left(16), "damage of a cut").chance(on.share);
                 (on.sectors.0..on.sectors.1).contains(&sector) && (on.share >= 1.0 || drawn())
             };
+            let sectors = armed.unflushed.take();
             let damage = |sector: u64| match effect {
                 Effect::CutUnreadable => Some(Damage::Unreadable),
                 Effect::CutZeros => Some(Damage::Zeros),
-                Effect::CutOld => self.older.get(&sector).cloned().map(Damage::Old),
+                Effect::CutOld => armed.older.get(sector).cloned().map(Damage::Old),
                 _ => Some(Damage::Garbage(seed)),
             };
             let mut hit = Vec::new();
-            sectors.retain(|sector| {
-                let Some(damage) = Some(*sector).filter(|sector| is_hit(*sector)).and_then(damage) else { return true };
-                self.damaged.add(*sector, damage);
-                hit.push(*sector);
-                false
-            });
+            for sector in sectors.into_iter().filter(|sector| !taken.contains(sector) && is_hit(*sector)) {
+                let Some(damage) = damage(sector) else { continue };
+                self.damaged.add(sector, damage);
+                hit.push(sector);
+            }
+            taken.extend(hit.iter().copied());
             armed.hits += hit.len() as u64;
             for run in hit.chunk_by(|one, next| one + 1 == *next) {
                 self.log.push(armed.entry(now).at(HostOp::Write, (run[0], run[0] + run.len() as u64)));
@@ -433,10 +477,8 @@ impl Faults {
 
     /// The damage that a power cut would leave now, without any fault after it.
     pub fn left_by_cut(&self, now: Nanos, seed: u64) -> Self {
-        let (armed, damaged, unflushed) = (self.armed.clone(), self.damaged.clone(), self.unflushed.clone());
-        let needs_older = armed.iter().any(|armed| armed.fault.effect == Effect::CutOld);
-        let older = if needs_older { self.older.clone() } else { HashMap::new() };
-        let mut left = Self { armed, damaged, unflushed, older, shape: self.shape, ..Self::default() };
+        let armed = self.armed.iter().filter(|armed| armed.fault.effect.is_of_cuts()).cloned().collect();
+        let mut left = Self { armed, damaged: self.damaged.clone(), shape: self.shape, ..Self::default() };
         left.power_cut(now, seed);
         left.armed.clear();
         left

@@ -4,6 +4,7 @@ mod cuts;
 mod grammar;
 mod injector;
 mod log;
+mod older;
 
 pub use grammar::{CLAUSES, FAULTS, FaultKind};
 pub use injector::ActiveFault;

@@ -1,7 +1,8 @@
 //! Faults between the host and the drive: what a host sees, and what the log tells of it.
 
 use crate::small::{BUFFER, small};
-use drive::{CLAUSES, Drive, DriveError, FAULTS, Fault, Injected};
+use drive::{CLAUSES, Completions, Drive, DriveError, FAULTS, Fault, Injected};
+use units::{HostOp, Request};
 
 /// A drive that holds 64 pages, each full of its number, and a fault.
 fn filled(fault: &str) -> Drive {
@@ -54,6 +55,8 @@ fn a_fault_that_makes_no_sense_is_refused_with_its_form() {
         ("cut-zeros count 1", "leave out `count`"),
         ("lose writes unit 4KiB", "`unit` belongs to power cuts"),
         ("cut-old unit 1B", "a multiple of 512"),
+        ("fail count 1 count 2", "`count` is given twice"),
+        ("fail count 0", "a fault of no requests"),
         ("lose writes often", "`often` is not one of: reads writes"),
         ("off now", "one word too many"),
     ] {
@@ -286,4 +289,107 @@ fn a_drive_after_a_cut_that_did_not_happen_has_its_damage_and_no_faults() {
     assert_eq!(page(&mut left, 1).unwrap(), [1; 4096]);
     drive.inject(Fault::Off).unwrap();
     assert_eq!(page(&mut drive, 0).unwrap(), [9; 4096]);
+}
+
+/// Sectors that were flushed after `off`, or written before the fault, were damaged.
+#[test]
+fn a_cut_spares_what_was_flushed_or_written_before_the_fault() {
+    let mut drive = filled("cut-zeros");
+    drive.write(0, &[1; 4096]).unwrap();
+    drive.inject(Fault::Off).unwrap();
+    drive.flush().unwrap();
+    drive.inject("cut-zeros in 1MiB..".parse().unwrap()).unwrap();
+    drive.write(4096, &[2; 4096]).unwrap();
+    drive.inject("cut-zeros".parse().unwrap()).unwrap();
+    drive.write(8192, &[3; 4096]).unwrap();
+    drive.power_cut(1);
+    drive.reopen().unwrap();
+    assert_eq!([0, 1, 2].map(|number| page(&mut drive, number).unwrap()[0]), [1, 2, 0]);
+}
+
+/// A fault that was over left its data to the next one.
+#[test]
+fn stale_data_never_comes_from_before_the_fault() {
+    let mut drive = filled("stale count 1");
+    drive.write(0, &[100; 4096]).unwrap();
+    assert_eq!(page(&mut drive, 0).unwrap(), [0; 4096]);
+    drive.write(0, &[101; 4096]).unwrap();
+    drive.inject("stale for 1s".parse().unwrap()).unwrap();
+    assert_eq!(page(&mut drive, 0).unwrap(), [101; 4096], "nothing was written since");
+    drive.write(0, &[102; 4096]).unwrap();
+    assert_eq!(page(&mut drive, 0).unwrap(), [101; 4096]);
+    drive.rest(2_000_000_000).unwrap();
+    drive.inject("stale".parse().unwrap()).unwrap();
+    assert_eq!(page(&mut drive, 0).unwrap(), [102; 4096], "the time of the other one is over");
+    drive.write(0, &[103; 4096]).unwrap();
+    assert_eq!(page(&mut drive, 0).unwrap(), [102; 4096]);
+    // A write that came before the fault is answered after it.
+    let write = |number: u32, byte: u8, drive: &mut Drive| {
+        drive.submit(number, &Request::of_bytes(HostOp::Write, 4096, 4096, false), &[byte; 4096]).unwrap();
+    };
+    write(1, 110, &mut drive);
+    drive.inject(Fault::Off).unwrap();
+    drive.inject("stale".parse().unwrap()).unwrap();
+    drive.rest(1_000_000_000).unwrap();
+    assert_eq!(page(&mut drive, 1).unwrap(), [110; 4096]);
+}
+
+/// The bytes in flash came back, which no read of a damaged sector brought.
+#[test]
+fn stale_data_of_a_damaged_sector_is_what_a_read_brought() {
+    for (fault, wanted) in [("cut-zeros", 0), ("cut-unreadable", 90)] {
+        let mut drive = filled(fault);
+        drive.write(4096, &[80; 4096]).unwrap();
+        drive.power_cut(1);
+        drive.reopen().unwrap();
+        drive.inject(Fault::Off).unwrap();
+        drive.inject("stale".parse().unwrap()).unwrap();
+        drive.write(4096, &[90; 4096]).unwrap();
+        assert_eq!(page(&mut drive, 1).unwrap(), [wanted; 4096], "{fault}");
+    }
+}
+
+#[test]
+fn a_fault_that_keeps_no_more_older_data_says_so_once() {
+    let mut drive = small(&["drive.capacity=66MiB"]);
+    drive.inject("stale".parse().unwrap()).unwrap();
+    let at_limit: Vec<u32> = (0..66 << 4)
+        .flat_map(|piece| {
+            drive.write(piece << 16, &vec![1; 1 << 16]).unwrap();
+            drive.take_faults_at_limit()
+        })
+        .collect();
+    assert_eq!(at_limit, [1]);
+    assert_eq!([0, 65 << 8].map(|number| page(&mut drive, number).unwrap()[0]), [0, 1]);
+}
+
+#[test]
+fn a_fault_of_the_longest_time_holds_and_does_not_overflow() {
+    for fault in ["stall 18446744073s", "fail for 18446744073s"] {
+        let mut drive = small(&[]);
+        drive.rest(1_000_000_000).unwrap();
+        drive.inject(fault.parse().unwrap()).unwrap();
+        assert_eq!(drive.active_faults().len(), 1, "{fault}");
+    }
+}
+
+#[test]
+fn answers_that_a_stall_keeps_come_when_faults_are_ended() {
+    let mut drive = filled("stall 1h");
+    let begun = drive.now();
+    drive.submit(1, &Request::of_bytes(HostOp::Read, 4096, 4096, false), &[]).unwrap();
+    drive.rest(1_000_000).unwrap();
+    drive.inject(Fault::Off).unwrap();
+    let mut completions = Completions::default();
+    drive.advance(&mut completions).unwrap();
+    assert_eq!((completions.done.len(), completions.cells.first()), (1, Some(&1)));
+    assert!(drive.now() - begun < 1_000_000_000);
+}
+
+#[test]
+fn a_range_beyond_the_drive_is_refused_and_one_across_its_end_is_not() {
+    let mut drive = small(&[]);
+    let problem = drive.inject("fail in 2MiB..".parse().unwrap()).unwrap_err().to_string();
+    assert!(problem.contains("begins beyond the drive, which has 2097152 bytes"), "{problem}");
+    drive.inject("fail in 1MiB..4MiB".parse().unwrap()).unwrap();
 }
