@@ -15,6 +15,10 @@ const NBD: &[u8] = b"NBDMAGIC";
 
 pub fn execute(arguments: &CtlArguments) -> Result<(), Failure> {
     let place = arguments.socket.display();
+    let command = arguments.command.join(" ");
+    if command.contains('\n') {
+        return Err(Failure::usage("the command has more than one line; give each command to a `nandarium ctl`"));
+    }
     let failed = |error: std::io::Error| {
         Failure::failed(format!(
             "{place}: {error}; is a `nandarium serve` running there? It says the path of its control socket"
@@ -29,7 +33,7 @@ pub fn execute(arguments: &CtlArguments) -> Result<(), Failure> {
     let mut stream = UnixStream::connect(&arguments.socket).map_err(failed)?;
     // A server for NBD clients ends the connection at the first bytes that are no answer to its greeting. So the
     // command is one write, and what was said is looked at even where that failed.
-    let written = stream.write_all(format!("{}\n", arguments.command.join(" ")).as_bytes());
+    let written = stream.write_all(format!("{command}\n").as_bytes());
     let mut answer = BufReader::new(stream);
     let greeting = answer.fill_buf().map(|said| said.starts_with(NBD));
     if matches!(greeting, Ok(true)) {
