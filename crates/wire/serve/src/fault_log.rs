@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 /// Entries that are kept in memory.
 const MOST_KEPT: usize = 1 << 16;
@@ -12,7 +14,9 @@ const MOST_TOLD: usize = 1000;
 
 #[derive(Debug, Default)]
 pub(crate) struct FaultLog {
-    file: Option<File>,
+    file: Option<(PathBuf, Arc<OnceLock<File>>)>,
+    /// Why the file ended before the server did.
+    failed: Option<String>,
     /// Entries, each a line of JSON.
     kept: VecDeque<String>,
     /// Entries before those that are kept.
@@ -20,23 +24,30 @@ pub(crate) struct FaultLog {
 }
 
 impl FaultLog {
-    pub fn write_to(&mut self, file: File) {
-        self.file = Some(file);
+    pub fn write_to(&mut self, path: PathBuf, file: Arc<OnceLock<File>>) {
+        self.file = Some((path, file));
     }
 
     /// Adds an entry. A disk that is full ends the file, not the server.
     pub fn note(&mut self, line: String) {
-        if let Some(file) = &mut self.file
-            && let Err(error) = file.write_all(format!("{line}\n").as_bytes())
+        if self.failed.is_none()
+            && let Some((path, file)) = &self.file
+            && let Some(Err(error)) = file.get().map(|mut file| file.write_all(format!("{line}\n").as_bytes()))
         {
             tracing::warn!("the log of faults ends here, and the server continues: {error}");
-            self.file = None;
+            let path = path.display();
+            self.failed = Some(format!("{path}: the log of faults is not whole: {error}; make room, or log elsewhere"));
         }
         if self.kept.len() == MOST_KEPT {
             self.kept.pop_front();
             self.gone += 1;
         }
         self.kept.push_back(line);
+    }
+
+    /// Errors: in words: some entries are not in the file.
+    pub fn finish(&mut self) -> Result<(), String> {
+        self.failed.take().map_or(Ok(()), Err)
     }
 
     /// Answers to `fault-log`, with the entries from the one with a number on.

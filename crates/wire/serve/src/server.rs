@@ -113,11 +113,7 @@ pub struct Server<'a> {
 impl<'a> Server<'a> {
     /// Binds the sockets. From now on clients can connect; they are served by [`Server::run`].
     /// Errors: a socket cannot be had, or the export cannot be offered so.
-    pub fn new(
-        target: &'a mut dyn Target,
-        options: &ServerOptions,
-        record: Option<Record>,
-    ) -> Result<Self, ServeError> {
+    pub fn new(target: &'a mut dyn Target, options: &ServerOptions) -> Result<Self, ServeError> {
         let mut export = Export::new(&options.name, target.bytes());
         options.description.clone_into(&mut export.description);
         export.preferred_block = target.preferred_bytes();
@@ -148,13 +144,18 @@ impl<'a> Server<'a> {
             first: 0,
             payload: Vec::new(),
             answers: Answers::default(),
-            record,
+            record: None,
             notes: Vec::new(),
             serial: 0,
             sockets,
             address,
             stopping: None,
         })
+    }
+
+    /// Writes requests down from now on.
+    pub fn record(&mut self, record: Record) {
+        self.record = Some(record);
     }
 
     /// The address of the page that watches, as a browser takes it, with the token if there is one.
@@ -297,6 +298,7 @@ impl<'a> Server<'a> {
     fn shut_down(&mut self) {
         if self.stopping.is_none() {
             self.stopping = Some(Instant::now());
+            self.target.end_soon();
             self.clients.iter_mut().flatten().for_each(|client| client.connection.shut_down());
         }
     }

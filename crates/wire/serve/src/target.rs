@@ -99,6 +99,9 @@ pub trait Target {
     /// Adds what a record of requests is to say besides them: commands and faults, each in a line.
     fn take_notes(&mut self, _notes: &mut Vec<String>) {}
 
+    /// The server ends soon: nothing is to keep it from answering requests under way.
+    fn end_soon(&mut self) {}
+
     /// Everything lasts when this returns: the server ends.
     /// Errors: in words, what may be lost.
     fn close(&mut self) -> Result<(), String>;

@@ -134,7 +134,7 @@ fn serve_target(arguments: &HardServeArguments) -> Result<(), Failure> {
         true => RemappedStore::write_through(drive),
         false => RemappedStore::new(drive),
     };
-    serve::run(&mut store, &arguments.server, None, &what, "stats")
+    serve::run(&mut store, &arguments.server, None, &what, "stats", || Ok(()))
 }
 
 fn check(arguments: &HardCheckArguments) -> Result<(), Failure> {

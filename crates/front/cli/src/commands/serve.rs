@@ -10,6 +10,7 @@ use simulator::Config;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use units::quantity;
 
 pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
@@ -30,20 +31,31 @@ pub fn execute(arguments: &ServeArguments) -> Result<(), Failure> {
         arguments.file.as_ref().map_or_else(String::new, |path| format!(", in {}", path.display()))
     );
     let mut target = SimulatedDrive::new(drive, pace);
-    begin_faults(arguments, &mut target)?;
-    let served = run(&mut target, &arguments.server, Some(&arguments.watch), &what, "stats");
+    let log = begin_faults(arguments, &mut target)?;
+    let begun = || {
+        let Some(path) = &arguments.fault_log else { return Ok(()) };
+        let file = File::create(path).map_err(|error| Failure::file(path, "written", &error))?;
+        log.set(file).map_err(|_| Failure::failed("the log of faults was begun twice"))
+    };
+    let served = run(&mut target, &arguments.server, Some(&arguments.watch), &what, "stats", begun);
     // A server that ended badly has served nevertheless.
     let reported = arguments.out.as_deref().map_or(Ok(()), |folder| report(folder, &target, arguments.server.quiet));
     served.and(reported)
 }
 
-/// The faults that hold from the beginning on, and their log.
-fn begin_faults(arguments: &ServeArguments, target: &mut SimulatedDrive) -> Result<(), Failure> {
+/// The faults that hold from the beginning on, and the place of the file of their log.
+fn begin_faults(arguments: &ServeArguments, target: &mut SimulatedDrive) -> Result<Arc<OnceLock<File>>, Failure> {
+    let log = Arc::new(OnceLock::new());
     if let Some(path) = &arguments.fault_log {
-        target.log_faults(File::create(path).map_err(|error| Failure::file(path, "written", &error))?);
+        let place = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+        if arguments.server.record.as_ref().is_some_and(|record| place(record) == place(path)) {
+            return Err(Failure::usage("--fault-log and --record name the same file; give each a file of its own"));
+        }
+        target.log_faults(path.clone(), log.clone());
     }
     let given = arguments.fault.iter().try_for_each(|fault| target.inject(*fault));
-    given.map_err(|error| Failure::usage(format!("--fault: {error}")))
+    given.map_err(|error| Failure::usage(format!("--fault: {error}")))?;
+    Ok(log)
 }
 
 /// The drive of a file. Where nothing may be written, no file is made, and one of the version before is not converted.
@@ -102,13 +114,14 @@ fn pace(text: &str) -> Result<Pace, Failure> {
 }
 
 /// Serves a target until somebody says stop. `watch`: where it can be watched; `command` is one that its control
-/// socket takes, for a hint.
+/// socket takes, for a hint. `begun` opens files: no other server has the sockets, and so none writes these files.
 pub fn run(
     target: &mut dyn Target,
     arguments: &ServerArguments,
     watch: Option<&WatchArguments>,
     what: &str,
     command: &str,
+    begun: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let control = arguments.control.clone().unwrap_or_else(|| beside(arguments));
     let options = ServerOptions {
@@ -119,13 +132,12 @@ pub fn run(
         read_only: arguments.read_only,
         watch: watch.map(|watch| progress::access(watch, arguments.quiet)).transpose()?.flatten(),
     };
-    let record = arguments
-        .record
-        .as_ref()
-        .map(|path| Record::create(path).map_err(|error| Failure::file(path, "written", &error)))
-        .transpose()?;
     watch::catch_interrupts();
-    let mut server = Server::new(target, &options, record).map_err(Failure::failed)?;
+    let mut server = Server::new(target, &options).map_err(Failure::failed)?;
+    begun()?;
+    if let Some(path) = &arguments.record {
+        server.record(Record::create(path).map_err(|error| Failure::file(path, "written", &error))?);
+    }
     let disk = attach(&mut server, arguments).map_err(Failure::failed)?;
     if let Some(url) = server.watch_url() {
         progress::tell(&url, arguments.quiet);

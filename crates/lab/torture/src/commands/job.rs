@@ -90,7 +90,7 @@ impl Job<'_> {
             read_only: false,
             watch: None,
         };
-        let mut server = Server::new(target, &options, None).map_err(TortureError::failed)?;
+        let mut server = Server::new(target, &options).map_err(TortureError::failed)?;
         let child = self.folder.spawn(&mut self.command(&server.uri(), &socket, writer));
         let unstarted = |error| TortureError::Failed(format!("{}: sh could not be started: {error}", self.option));
         let child = child.map_err(unstarted)?;

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use units::{HostOp, Request, SECTOR_BYTES};
 
@@ -117,9 +119,9 @@ impl SimulatedDrive {
         self.drive.inject(fault)
     }
 
-    /// Writes the log of faults into this file, an object of JSON a line.
-    pub fn log_faults(&mut self, file: File) {
-        self.faults.write_to(file);
+    /// Writes the log of faults into a file, an object of JSON a line, as soon as the file of `path` is there.
+    pub fn log_faults(&mut self, path: PathBuf, file: Arc<OnceLock<File>>) {
+        self.faults.write_to(path, file);
     }
 
     /// The measurements since it began to serve, as the result of a run.
@@ -336,7 +338,7 @@ impl SimulatedDrive {
             if is_done || is_time_to_look && begun.elapsed() > SLICE {
                 break;
             }
-            self.drive.wake_at(if is_busy { due.min(now + STRETCH) } else { due })?;
+            self.drive.wake_at(if is_busy { due.min(now.saturating_add(STRETCH)) } else { due })?;
             self.advance()?;
             self.take(answers);
         }
@@ -381,6 +383,9 @@ impl SimulatedDrive {
 
     /// Takes over the log of the drive.
     fn note_faults(&mut self) {
+        for number in self.drive.take_faults_at_limit() {
+            tracing::warn!("fault {number} keeps 64 MiB of older data, and has no effect on further sectors");
+        }
         let new = self.drive.take_fault_log();
         let lines = new.iter().map(drive::Injected::to_json);
         lines.for_each(|line| {
@@ -549,15 +554,26 @@ impl Target for SimulatedDrive {
         notes.append(&mut self.notes);
     }
 
+    fn end_soon(&mut self) {
+        self.drive.end_faults();
+    }
+
     fn close(&mut self) -> Result<(), String> {
+        let closed = self.make_last();
+        self.note_faults();
+        closed.and(self.faults.finish())
+    }
+}
+
+impl SimulatedDrive {
+    /// Lets everything last that the drive has acknowledged.
+    fn make_last(&mut self) -> Result<(), String> {
         if !self.drive.is_on() {
             return Ok(());
         }
         self.pace = Pace::Off;
         // The server keeps what it has promised, whatever its clients were told.
-        if !self.drive.active_faults().is_empty() {
-            self.drive.inject(Fault::Off).map_err(|error| error.to_string())?;
-        }
+        self.drive.end_faults();
         self.submit(LAST, &Order { kind: OrderKind::Flush, offset: 0, length: 0, fua: false }, &[]);
         let (mut answers, begun) = (Answers::default(), Instant::now());
         let flushed = loop {

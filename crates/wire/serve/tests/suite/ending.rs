@@ -46,7 +46,7 @@ fn a_target_that_cannot_be_closed_is_told_of() {
 fn two_servers_do_not_listen_at_one_place_and_the_first_goes_on() {
     let serving = Serving::begin();
     let mut target = Never;
-    let error = refused(serve::Server::new(&mut target, &options(serving.folder.path()), None));
+    let error = refused(serve::Server::new(&mut target, &options(serving.folder.path())));
     assert!(error.to_string().contains("another server listens there"), "{error}");
     serving.client().ask(0, 0, 512);
 }
@@ -64,7 +64,7 @@ fn the_socket_of_a_killed_server_is_replaced_and_a_file_is_not() {
     let path = folder.path().join("nbd");
     std::fs::write(&path, "a file").expect("a file");
     let mut target = Never;
-    let error = refused(serve::Server::new(&mut target, &crate::rig::options(folder.path()), None));
+    let error = refused(serve::Server::new(&mut target, &crate::rig::options(folder.path())));
     assert!(error.to_string().contains("a file of that name is in the way"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "a file");
 }
@@ -74,7 +74,7 @@ fn the_socket_of_a_killed_server_is_replaced_and_a_file_is_not() {
 fn a_server_that_cannot_have_its_second_socket_leaves_no_first_one_behind() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("ctl"), "a file").expect("a file");
-    let error = refused(serve::Server::new(&mut Never, &options(folder.path()), None));
+    let error = refused(serve::Server::new(&mut Never, &options(folder.path())));
     assert!(error.to_string().contains("a file of that name is in the way"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("the folder is there").count(), 1);
 }

@@ -138,7 +138,7 @@ impl Serving {
         let stops = stop.clone();
         let thread = std::thread::spawn(move || {
             let mut target = target();
-            let mut server = Server::new(&mut target, &options, None)?;
+            let mut server = Server::new(&mut target, &options)?;
             tell.send(server.address().clone()).expect("somebody waits for the address");
             server.run(&stops)
         });

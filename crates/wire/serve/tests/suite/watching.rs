@@ -200,7 +200,7 @@ fn a_page_whose_address_is_taken_leaves_no_sockets_behind() {
     let folder = tempfile::tempdir().unwrap();
     let watch = Some(access(taken.local_addr().unwrap().port()));
     let options = ServerOptions { watch, ..options(folder.path()) };
-    let error = refused(Server::new(&mut Never, &options, None));
+    let error = refused(Server::new(&mut Never, &options));
     assert!(error.to_string().contains("nobody can watch there"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

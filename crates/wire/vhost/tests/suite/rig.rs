@@ -129,7 +129,7 @@ impl Serving {
         let (stops, opens, path) = (Arc::clone(&stop), Arc::clone(&gate), folder.path().join("vm"));
         let thread = std::thread::spawn(move || {
             let mut target = target(opens);
-            let mut server = Server::new(&mut target, &options, None)?;
+            let mut server = Server::new(&mut target, &options)?;
             server.attach(&path, vhost_blk::Disk::begin)?;
             tell.send(()).unwrap();
             server.run(&stops)

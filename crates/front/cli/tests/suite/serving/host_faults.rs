@@ -175,3 +175,62 @@ fn a_server_that_ends_keeps_its_data_though_its_flushes_are_lost() {
     client(&serving, "assert h.pread(4096, 0) == b'k' * 4096");
     serving.end();
 }
+
+/// The second start emptied the files of the server that ran, and failed then.
+#[test]
+fn a_second_start_leaves_the_files_of_the_running_server_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let [log, trace] = ["log", "trace.csv"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let options = ["--fault", "lose writes count 1", "--fault-log", &log, "--record", &trace];
+    let arguments = [&small(&[])[..], &options].concat();
+    let serving = Serving::begin(&arguments);
+    client(&serving, "h.pwrite(b'a' * 4096, 8192)");
+    let socket = serving.path("s");
+    let second = nandarium(&[&arguments[..], &["--socket", socket.to_str().unwrap()]].concat()).output().unwrap();
+    assert!(String::from_utf8_lossy(&second.stderr).contains("another server listens there"), "{second:?}");
+    client(&serving, "h.pwrite(b'a' * 4096, 8192)");
+    serving.end();
+    assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 2);
+    let record = fs::read_to_string(&trace).unwrap();
+    assert!(record.starts_with("time_ns,") && record.matches(",W,8192,").count() == 2, "{record}");
+}
+
+#[test]
+fn one_file_for_the_log_and_the_record_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, other] = ["f", "./f"].map(|name| format!("{}/{name}", folder.path().display()));
+    let refused = nandarium(&[&small(&[])[..], &["--fault-log", &one, "--record", &other]].concat()).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("the same file"), "{said}");
+}
+
+/// The client waited for the stall in vain, and the log told of an `off` that nobody gave.
+#[test]
+fn a_server_that_ends_answers_the_requests_that_a_stall_keeps() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log").to_str().unwrap().to_owned();
+    let options = ["--time", "real", "--fault", "stall 1h reads", "--fault-log", &log];
+    let mut serving = Serving::begin(&[&small(&[])[..], &options].concat());
+    let uri = serving.uri();
+    let script = "h.pwrite(b'a' * 4096, 0); assert h.pread(4096, 0) == b'a' * 4096";
+    let waiting = std::thread::spawn(move || succeeds("nbdsh", &["-u", &uri, "-c", script]));
+    let hits = || serde_json::from_str::<Value>(&serving.ctl(&["faults"])).unwrap()["faults"][0]["hits"].as_u64();
+    while hits() != Some(1) {
+        assert!(!waiting.is_finished(), "nothing was kept");
+    }
+    assert_eq!(serving.terminate(), Some(0));
+    waiting.join().unwrap();
+    let log = fs::read_to_string(&log).unwrap();
+    assert!(log.lines().count() == 1 && !log.contains("\"off\""), "{log}");
+}
+
+#[test]
+fn a_command_of_two_lines_is_refused() {
+    let serving = Serving::begin(&small(&[]));
+    let socket = serving.path("s.ctl");
+    let refused = nandarium(&["ctl", socket.to_str().unwrap(), "fault", "fail\nshut-down"]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("more than one line"), "{said}");
+    assert!(serving.ctl(&["faults"]).contains("[]"));
+    serving.end();
+}

@@ -93,21 +93,25 @@ fn the_first_write_that_meets_a_full_disk_is_told_that_it_is_full() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// It ended as if all requests were in it.
+/// They ended as if all requests and faults were in them.
 #[test]
-fn a_record_that_met_a_full_disk_is_told_at_the_end() {
-    let mut limited = Command::new("bash");
-    // The disk is full for files of more than four KiB.
-    limited
-        .args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\""])
-        .arg(assert_cmd::cargo::cargo_bin("nandarium"));
-    let folder = tempfile::tempdir().unwrap();
-    let record = folder.path().join("record.csv");
-    limited.args(small(&[])).arg("--record").arg(&record);
-    let mut serving = Serving::begin_with(folder, limited);
-    succeeds("nbdsh", &["-u", &serving.uri(), "-c", "for at in range(1000): h.pwrite(b'x' * 4096, at * 4096)"]);
-    assert_eq!(serving.terminate(), Some(1));
-    let said = serving.said();
-    assert!(said.contains("record.csv") && said.contains("record of requests is not whole"), "{said}");
-    assert!(std::fs::metadata(&record).unwrap().len() <= 4096);
+fn a_record_or_a_log_that_met_a_full_disk_is_told_at_the_end() {
+    for (option, wanted) in
+        [("--record", "record of requests is not whole"), ("--fault-log", "log of faults is not whole")]
+    {
+        let mut limited = Command::new("bash");
+        // The disk is full for files of more than four KiB.
+        limited
+            .args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\""])
+            .arg(assert_cmd::cargo::cargo_bin("nandarium"));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        limited.args(small(&["--fault", "lose writes"])).arg(option).arg(&file);
+        let mut serving = Serving::begin_with(folder, limited);
+        succeeds("nbdsh", &["-u", &serving.uri(), "-c", "for at in range(1000): h.pwrite(b'x' * 4096, at * 4096)"]);
+        assert_eq!(serving.terminate(), Some(1));
+        let said = serving.said();
+        assert!(said.contains(file.to_str().unwrap()) && said.contains(wanted), "{said}");
+        assert!(std::fs::metadata(&file).unwrap().len() <= 4096);
+    }
 }
