@@ -1,7 +1,7 @@
 //! The drive: requests, power, faults.
 
 use crate::error::DriveError;
-use crate::faults::Faults;
+use crate::faults::{Faults, Injected};
 use crate::host::Host;
 use crate::image::{self, FileDamage, Image};
 use crate::measure::Measuring;
@@ -40,6 +40,8 @@ pub struct Drive {
     completions: Completions,
     /// Faults between the host and the drive, once there was one.
     pub(crate) faults: Option<Box<Faults>>,
+    /// Entries of the log of faults before those in `faults`.
+    pub(crate) fault_log: Vec<Injected>,
     /// Measurements of its use, if it takes any.
     pub(crate) measuring: Option<Box<Measuring>>,
 }
@@ -161,6 +163,7 @@ impl Drive {
             power_cuts: 0,
             completions: Completions::default(),
             faults: None,
+            fault_log: Vec::new(),
             measuring: None,
         }
     }

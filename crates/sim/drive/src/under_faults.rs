@@ -30,9 +30,7 @@ impl Drive {
                 return Ok(());
             }
             Fault::Off => {
-                let now = self.now();
                 self.end_faults();
-                self.faults.iter_mut().for_each(|faults| faults.note_off(now));
                 self.chances = [0.0; 3];
             }
         }
@@ -41,6 +39,7 @@ impl Drive {
             Power::Off(state) => state.set_fault_chances(self.chances),
             Power::Between => {}
         }
+        self.note_given(fault);
         Ok(())
     }
 
@@ -72,11 +71,18 @@ impl Drive {
         let drive = self.host()?.drive_mut();
         if let Fault::Block(block) = fault {
             drive.flash_mut().state_mut().lose_block(BlockId(block));
-            return Ok(());
+        } else {
+            let named = if what == "die" { vec![number] } else { array.dies_behind(number) };
+            array.mapped_dies(&named).into_iter().for_each(|die| drive.kill_die(die));
         }
-        let named = if what == "die" { vec![number] } else { array.dies_behind(number) };
-        array.mapped_dies(&named).into_iter().for_each(|die| drive.kill_die(die));
+        self.note_given(fault);
         Ok(())
+    }
+
+    /// Notes a fault that the layer of faults does not know.
+    fn note_given(&mut self, fault: Fault) {
+        self.fault_log = self.take_fault_log();
+        self.fault_log.push(Injected::given(self.now(), fault));
     }
 
     /// Faults of requests and power cuts that were given and are not over.
@@ -84,9 +90,12 @@ impl Drive {
         self.faults.as_ref().map_or_else(Vec::new, |faults| faults.active(self.now()))
     }
 
-    /// The log of faults of requests and power cuts since the last call, in order.
+    /// The log of faults since the last call, in order: those that were given, and the hits of faults of requests and
+    /// power cuts.
     pub fn take_fault_log(&mut self) -> Vec<Injected> {
-        self.faults.as_mut().map_or_else(Vec::new, |faults| std::mem::take(&mut faults.log))
+        let mut log = std::mem::take(&mut self.fault_log);
+        self.faults.iter_mut().for_each(|faults| log.append(&mut faults.log));
+        log
     }
 
     /// Whether the request with this tag failed because [`Effect::Full`](crate::Effect::Full) refused it. It is told

@@ -222,6 +222,15 @@ impl FaultKind {
     }
 }
 
+impl Fault {
+    /// The first word.
+    pub(super) fn name(self) -> &'static str {
+        let text = self.to_string();
+        let row = FAULTS.iter().find(|row| text.split(' ').next() == Some(row.name));
+        row.expect("each fault begins with its name").name
+    }
+}
+
 impl FromStr for Fault {
     type Err = String;
 

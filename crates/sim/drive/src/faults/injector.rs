@@ -176,11 +176,6 @@ impl Faults {
         self.held = held.map(|((at, order), held)| ((at.min(now), order), held)).collect();
     }
 
-    /// Notes that somebody has ended all faults.
-    pub fn note_off(&mut self, now: Nanos) {
-        self.log.push(Injected { given: Some("off".to_owned()), ..Injected::new(now, 0, "off") });
-    }
-
     /// Faults that are not over.
     pub fn active(&self, now: Nanos) -> Vec<ActiveFault> {
         let active = self.armed.iter().filter(|armed| !armed.is_over(now));

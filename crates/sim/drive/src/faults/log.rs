@@ -1,5 +1,6 @@
 //! The log of the faults that happened.
 
+use super::Fault;
 use units::{HostOp, Nanos, SECTOR_BYTES};
 
 /// A fault that was given, or that has hit a request or sectors.
@@ -8,7 +9,8 @@ use units::{HostOp, Nanos, SECTOR_BYTES};
 pub struct Injected {
     /// Simulated time since the drive was made, ns.
     pub time: Nanos,
-    /// The number of the fault, from 1, in the order in which faults were given.
+    /// The number of the fault, from 1, in the order in which faults of requests and power cuts were given; 0 for
+    /// others.
     pub fault: u32,
     /// The name of the fault.
     pub kind: &'static str,
@@ -27,6 +29,11 @@ pub struct Injected {
 }
 
 impl Injected {
+    /// A fault without a number was given.
+    pub(crate) fn given(time: Nanos, fault: Fault) -> Self {
+        Self { given: Some(fault.to_string()), ..Self::new(time, 0, fault.name()) }
+    }
+
     pub(super) fn new(time: Nanos, fault: u32, kind: &'static str) -> Self {
         Self { time, fault, kind, given: None, op: None, offset: 0, length: 0, to_offset: None, bit: None }
     }

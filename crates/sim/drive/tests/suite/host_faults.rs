@@ -393,3 +393,18 @@ fn a_range_beyond_the_drive_is_refused_and_one_across_its_end_is_not() {
     assert!(problem.contains("begins beyond the drive, which has 2097152 bytes"), "{problem}");
     drive.inject("fail in 1MiB..4MiB".parse().unwrap()).unwrap();
 }
+
+#[test]
+fn the_log_tells_each_fault_that_was_given_and_none_that_was_refused() {
+    let mut drive = filled("fail count 1");
+    page(&mut drive, 0).unwrap_err();
+    for kind in FAULTS {
+        let example = kind.example.replace("die 3", "die 1");
+        drive.inject(example.parse().unwrap()).unwrap_or_else(|problem| panic!("{}: {problem}", kind.example));
+    }
+    drive.inject("die 99".parse().unwrap()).unwrap_err();
+    let log = drive.take_fault_log();
+    assert!(log[0].given.is_some() && log[1].given.is_none());
+    let kinds: Vec<&str> = log[2..].iter().map(|entry| entry.kind).collect();
+    assert_eq!(kinds, FAULTS.map(|kind| kind.name));
+}

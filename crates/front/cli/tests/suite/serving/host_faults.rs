@@ -139,7 +139,8 @@ fn the_log_of_faults_and_the_record_of_requests_tell_of_them_in_order() {
     let lines: Vec<Value> =
         fs::read_to_string(&log).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["given"], "lose writes count 1".replace(" writes", ""));
-    assert_eq!((&lines[1]["kind"], &lines[1]["offset"], lines.len()), (&"lose".into(), &8192.into(), 2));
+    assert_eq!((&lines[1]["kind"], &lines[1]["offset"], lines.len()), (&"lose".into(), &8192.into(), 3));
+    assert_eq!((&lines[2]["kind"], &lines[2]["given"]), (&"die".into(), &"die 0".into()));
     let record = fs::read_to_string(&trace).unwrap();
     let told = |text: &str| record.lines().position(|line| line.starts_with("# ") && line.contains(text));
     let places =
