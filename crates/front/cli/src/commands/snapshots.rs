@@ -3,6 +3,7 @@
 use crate::arguments::SnapshotsArguments;
 use crate::failure::Failure;
 use crate::output;
+use crate::panics::quoted;
 use crate::settings;
 use crate::table::{Grid, size};
 use simulator::config::PRECONDITION;
@@ -26,10 +27,13 @@ pub fn execute(arguments: &SnapshotsArguments) -> Result<(), Failure> {
     if arguments.clear {
         return output::print(&format!("Removed {sum}.\n"));
     }
-    let most = size(snapshots.bytes);
+    let named = arguments.folder.as_ref().map(|folder| format!(" {}", quoted(&folder.to_string_lossy())));
     let rest = format!(
-        "{sum}; at most {} of {most} are kept, and the oldest go first. `nandarium snapshots --clear` removes them.",
-        snapshots.files
+        "{sum}; at most {} files and {} in all are kept, and the oldest go first. `nandarium snapshots --clear{}` \
+         removes them.",
+        snapshots.files,
+        size(snapshots.bytes),
+        named.unwrap_or_default()
     );
     output::print(&format!("{}\n{rest}\n", table(&states)))
 }

@@ -568,6 +568,8 @@ fn snapshots_are_listed_and_removed() {
     assert_eq!(said(run_tiny(&settings)).code, 0);
     let list = told(&[]);
     assert!(list.contains(".nandstate") && list.contains("fill") && list.contains("1 snapshots of "), "{list}");
+    // Followed as it stood, the advice cleared the folder of the user.
+    assert!(list.contains(&format!("snapshots --clear {path}`")) && list.contains("12 files and 8.00 GiB"), "{list}");
     assert!(told(&["--clear"]).starts_with("Removed 1 snapshots of "));
     assert!(told(&[]).starts_with("No preconditioned drive is kept in "));
 }

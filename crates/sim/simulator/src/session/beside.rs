@@ -20,11 +20,16 @@ pub fn number() -> String {
     format!("{}-{}", std::process::id(), GIVEN.fetch_add(1, Ordering::Relaxed))
 }
 
+/// What is half written in a folder. `number_of` is the part of a name that has its [`number`].
+pub fn half_written(folder: &Path, number_of: impl Fn(&str) -> Option<&str>) -> impl Iterator<Item = DirEntry> {
+    let is_half = move |entry: &DirEntry| entry.file_name().to_str().and_then(&number_of).is_some_and(is_number);
+    std::fs::read_dir(folder).into_iter().flatten().flatten().filter(is_half)
+}
+
 /// Removes what was left half written in a folder a day before `now`. `number_of` is the part of a name that has its
 /// [`number`]. Another process may do the same, or this one may not be allowed to: it is only room.
 pub fn remove_left_overs(folder: &Path, now: SystemTime, number_of: impl Fn(&str) -> Option<&str>) {
-    let is_half = |entry: &DirEntry| entry.file_name().to_str().and_then(&number_of).is_some_and(is_number);
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().filter(is_half) {
+    for entry in half_written(folder, number_of) {
         let written = entry.metadata().and_then(|metadata| metadata.modified());
         if written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age > LEFT_OVER)) {
             let _ = remove(&entry.path());

@@ -168,9 +168,7 @@ impl Snapshots {
 
     /// Removes from a folder what processes that died have left half written a day before `now`.
     pub fn remove_left_overs(folder: &Path, now: SystemTime) {
-        beside::remove_left_overs(folder, now, |name| {
-            name.strip_suffix(HALF)?.split_once('.').map(|(_, number)| number)
-        });
+        beside::remove_left_overs(folder, now, number_of);
     }
 
     fn prune(&self) -> io::Result<()> {
@@ -198,7 +196,7 @@ impl Snapshots {
             let path = entry?.path();
             // Another process may have removed it.
             let Ok(found) = std::fs::metadata(&path) else { continue };
-            if path.extension().is_some_and(|extension| extension == EXTENSION) {
+            if found.is_file() && path.extension().is_some_and(|extension| extension == EXTENSION) {
                 states.push(KeptState { bytes: found.len(), written: found.modified()?, path });
             }
         }
@@ -206,15 +204,24 @@ impl Snapshots {
         Ok(states)
     }
 
-    /// Removes the states in the folder, and returns them.
+    /// Removes the states in the folder and files that are half written, and returns them.
     ///
     /// # Errors
     /// A file cannot be removed.
     pub fn clear(&self) -> io::Result<Vec<KeptState>> {
-        let states = self.kept()?;
+        let mut states = self.kept()?;
+        for half in beside::half_written(&self.folder, number_of) {
+            let Ok(found) = half.metadata() else { continue };
+            states.push(KeptState { bytes: found.len(), written: found.modified()?, path: half.path() });
+        }
         states.iter().try_for_each(|state| std::fs::remove_file(&state.path))?;
         Ok(states)
     }
+}
+
+/// The number in the name of a file that is half written.
+fn number_of(name: &str) -> Option<&str> {
+    name.strip_suffix(HALF)?.split_once('.').map(|(_, number)| number)
 }
 
 /// `Ok(None)`: a whole file with another identity.
@@ -286,5 +293,18 @@ mod tests {
         let is_there = |name: &str| folder.path().join(name).exists();
         assert_eq!(names.map(is_there), [false, true, true]);
         assert!(is_there("0123.77-2.part") && is_there("4567.nandstate"));
+    }
+
+    /// They kept their room, and a folder of such a name stopped the removal.
+    #[test]
+    fn half_written_files_are_cleared_and_folders_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["0123.nandstate", "0123.77-1.part", "mine.part"] {
+            std::fs::write(folder.path().join(name), "state").unwrap();
+        }
+        std::fs::create_dir(folder.path().join("x.nandstate")).unwrap();
+        assert_eq!(keeper(folder.path(), USUAL_FILES, USUAL_BYTES).clear().unwrap().len(), 2);
+        let is_there = |name: &str| folder.path().join(name).exists();
+        assert!(is_there("x.nandstate") && is_there("mine.part") && !is_there("0123.77-1.part"));
     }
 }
