@@ -45,7 +45,13 @@ pub fn text(name: &str) -> Result<String, Failure> {
 /// The texts about a name, of each table that has it.
 fn entries(name: &str) -> Vec<String> {
     let of_tables = [keys(name), stack(name), part(name), workload(name), format(name), values(name), study(name)];
-    of_tables.into_iter().chain([glossary::explain(name), faults(name)]).flatten().collect()
+    of_tables.into_iter().chain([glossary::explain(name), faults(name), list(name)]).flatten().collect()
+}
+
+/// The list of a kind, such as studies.
+fn list(name: &str) -> Option<String> {
+    let (_, kind) = KINDS.iter().find(|(_, kind)| *kind == name)?;
+    Some(format!("{kind}\n  `nandarium list {kind}` names all {kind}.\n"))
 }
 
 /// Most names that are told for a word.
@@ -287,6 +293,13 @@ fn values(name: &str) -> Option<String> {
 mod tests {
     use super::*;
     use trace::synthetic::WORKLOADS;
+
+    #[test]
+    fn a_kind_leads_to_its_list() {
+        for (_, kind) in KINDS {
+            assert!(text(kind).is_ok_and(|text| text.contains(&format!("`nandarium list {kind}`"))), "{kind}");
+        }
+    }
 
     #[test]
     fn everything_listed_can_be_explained() {
