@@ -31,6 +31,13 @@ const LATE_GROWTH: f64 = 1.2;
 const STEEP: f64 = 0.25;
 /// Share of a growth that is left away at each of its ends: a calm begin, a pause, and the time after it.
 const ENDS: f64 = 0.05;
+/// Share of all requests in which a queue grows at the begin, and share up to which a growth is one at the begin.
+const LEAST_EARLY: f64 = 0.01;
+const LATEST_BEGIN: f64 = 0.1;
+/// Time between the requests of a growth over the mean of all: from here on the drive was slow, and the load no burst.
+const EVEN: f64 = 0.9;
+/// Share of a backlog that is left at most where its queue drained.
+const DRAINED: f64 = 0.5;
 /// Share of all requests that backlogs have to have together.
 const MOST_OF_ALL: f64 = 0.5;
 /// Most backlogs of a run: more of them are bursts that belong to the load.
@@ -53,6 +60,8 @@ pub enum Behind {
     Grows(Backlog),
     /// Its queue never drained in the second half of the requests, in which so many requests waited on average.
     Stands { waiting: u64, peak: f64 },
+    /// Its queue grew at the begin, until so many requests had arrived, and drained later.
+    Drained { backlog: Backlog, until: u64 },
 }
 
 /// The times in which a queue grew.
@@ -210,18 +219,59 @@ impl Moments {
         let mut ranges = vec![[0, self.at(COUNTED)]];
         while let Some([from, to]) = ranges.pop() {
             let Some(growth) = self.largest_growth([from, to]) else { continue };
-            let [arrived, served] = self.spans(growth);
             let is_enough = self.requests(growth) >= LEAST_REQUESTS * (1.0 - 2.0 * ENDS);
-            if is_enough && served - arrived >= STEEP * served {
+            if is_enough && self.is_steep(growth) {
                 found.push(growth);
             }
             // Smaller growths stand before and behind it.
             let rest = [[from, growth[0]], [growth[1], to]];
             ranges.extend(rest.into_iter().filter(|range| self.requests(*range) >= LEAST_REQUESTS));
         }
+        let mut found = self.joined(found);
         found.sort_by(|a, b| self.requests(*b).total_cmp(&self.requests(*a)));
         found.truncate(MOST_BACKLOGS);
         found
+    }
+
+    /// Growths in their order, with the growths inside the ends of a longer growth as a part of it.
+    fn joined(&self, mut growths: Vec<Growth>) -> Vec<Growth> {
+        growths.sort_unstable();
+        let mut joined: Vec<Growth> = Vec::new();
+        for next in growths {
+            match joined.last_mut() {
+                Some(last) if self.is_one(*last, next) => last[1] = next[1],
+                _ => joined.push(next),
+            }
+        }
+        joined
+    }
+
+    /// Whether the queue hardly drained between two growths, and few requests came between them.
+    fn is_one(&self, before: Growth, after: Growth) -> bool {
+        let grown = [before, after].map(|[from, to]| self.delay(to) - self.delay(from));
+        let least = (before[1]..=after[0]).map(|place| self.delay(place)).fold(f64::INFINITY, f64::min);
+        let fall = self.delay(before[1]) - least;
+        let is_full = fall <= DRAINED * grown[0] && fall <= 2.0 * ENDS * grown[0].max(grown[1]);
+        let all = [before[0], after[1]];
+        let are_few = self.requests([before[1], after[0]]) <= 2.0 * ENDS * self.requests(all);
+        is_full && are_few && self.is_steep(all)
+    }
+
+    fn is_steep(&self, growth: Growth) -> bool {
+        let [arrived, served] = self.spans(growth);
+        served - arrived >= STEEP * served
+    }
+
+    /// A queue that grew at the begin and drained, although its requests came no faster than others.
+    fn drained(&self) -> Option<Behind> {
+        let is_early = |[from, _]: &Growth| *from <= self.at(LATEST_BEGIN);
+        let growth = self.steep().into_iter().find(is_early)?;
+        let gap = |part: Growth| self.spans(part)[0] / self.requests(part);
+        let is_slow = gap(growth) >= EVEN * gap([0, self.at(COUNTED)]);
+        let has_drained = self.mean([LEFT, COUNTED]) <= DRAINED * self.delay(growth[1]);
+        let backlog = self.backlog(&[growth]);
+        let until = self.requests([0, growth[1]]) as u64;
+        (is_slow && has_drained && backlog.share >= LEAST_EARLY).then_some(Behind::Drained { backlog, until })
     }
 
     /// The load in each part of a growth over what the drive serves on average in all of it, with the time in which the
@@ -287,7 +337,7 @@ pub fn behind(result: &RunResult) -> Option<Behind> {
         let peak = moments.parts([0, last]).map(|part| part.0).fold(1.0, f64::max);
         run.stands().map(|waiting| Behind::Stands { waiting, peak })
     };
-    moments.grows().map(Behind::Grows).or_else(stands)
+    moments.grows().map(Behind::Grows).or_else(stands).or_else(|| moments.drained())
 }
 
 /// What the samples of a run tell of its queue.
@@ -353,10 +403,15 @@ mod tests {
 
     /// Requests that arrive at these moments, at a drive that serves one in a microsecond.
     fn course(arrivals: impl IntoIterator<Item = Nanos>) -> Course {
+        served(arrivals, |_| 1000)
+    }
+
+    /// Requests that arrive at these moments, at a drive that serves each in a time of its own.
+    fn served(arrivals: impl IntoIterator<Item = Nanos>, service: impl Fn(u64) -> Nanos) -> Course {
         let mut course = Course::default();
         let mut free = 0;
-        for at in arrivals {
-            free = at.max(free) + 1000;
+        for (at, number) in arrivals.into_iter().zip(0..) {
+            free = at.max(free) + service(number);
             course.arrives(at);
             course.completes(free);
         }
@@ -445,6 +500,36 @@ mod tests {
         assert!((0.4..=0.5).contains(&half.burst), "{half:?}");
         let two = grows(apart(500.0, 1000, 0)).unwrap();
         assert!(two.burst == 0.0, "{two:?}");
+    }
+
+    /// A constant load was told as three growths, and its first requests were taken for its peak.
+    #[test]
+    fn a_constant_overload_of_any_length_is_one_growth() {
+        for many in [1000, 2000, 3000, 4000, 30_000] {
+            for gap in [0.0, 250.0] {
+                let found = grows(apart(gap, many, 0)).unwrap();
+                assert!(found.times == 1 && found.share > 0.85, "{many}, {gap}: {found:?}");
+            }
+            // Its drive serves the first requests faster, because no die collects yet.
+            let moments = served(apart(250.0, many, 0), |number| if number < many / 50 { 400 } else { 1000 }).moments();
+            let found = moments.grows().unwrap();
+            assert!(found.times == 1 && (3.7..=4.1).contains(&found.peak), "{many}: {found:?}");
+        }
+    }
+
+    /// The mean was 562 ms because of the first third of the run, and no word was said.
+    #[test]
+    fn a_drive_that_is_slow_at_the_begin_is_told() {
+        let drained = |gap: f64, slow: Nanos| {
+            served(apart(gap, 5000, 0), |number| if number < 1500 { slow } else { 1000 }).moments().drained()
+        };
+        let Some(Behind::Drained { backlog, until }) = drained(2500.0, 5000) else { panic!() };
+        is_close(backlog.served as f64 / backlog.arrived as f64, 2.0, "ratio");
+        assert!(backlog.times == 1 && (1350..=1500).contains(&until), "{until}: {backlog:?}");
+        assert_eq!(drained(2500.0, 2400), None, "it is slow, and fast enough");
+        let burst = apart(500.0, 1500, 0).chain(apart(2500.0, 3500, 750_000));
+        assert_eq!(course(burst).moments().drained(), None, "a burst belongs to the load");
+        assert_eq!(course(apart(500.0, 5000, 0)).moments().drained(), None, "nothing drained");
     }
 
     /// The mean over a ramp was taken for its load, and the advice was too small for its end.

@@ -1,5 +1,6 @@
 //! A doubt about the latencies of a drive that fell behind its load.
 
+use super::warm_up;
 use crate::DrivePlan;
 use metrics::{Backlog, Behind, RunResult, Status};
 use units::{HostOp, Nanos, quantity};
@@ -14,6 +15,7 @@ pub(super) fn note(plan: &DrivePlan, result: &RunResult) -> Option<String> {
     let bytes = moved(HostOp::Read) + moved(HostOp::Write) + result.unwritten.totals.bytes;
     Some(match metrics::behind(result)? {
         Behind::Grows(backlog) => grown(&backlog, bytes, scale),
+        Behind::Drained { backlog, until } => drained(plan, &backlog, until, bytes),
         Behind::Stands { waiting, peak } => format!(
             "Doubt: the load is about as much as the drive takes: in the second half of the requests its queue never \
              drained, and {waiting} requests waited on average. The latencies depend on the length of the run. {}",
@@ -57,6 +59,25 @@ fn grown(backlog: &Backlog, bytes: u64, scale: f64) -> String {
         rate(arrived),
         rate(served),
         eased(scale, peak.max(steepest))
+    )
+}
+
+/// The doubt about a run whose first requests met a slower drive than the others.
+fn drained(plan: &DrivePlan, backlog: &Backlog, until: u64, bytes: u64) -> String {
+    let Backlog { share, arrived, served, peak, .. } = *backlog;
+    let rate = |time: Nanos| spoken(share * bytes as f64 * 1e9 / time as f64);
+    let later = match warm_up::requests(plan) {
+        0 => String::new(),
+        before => format!("To measure only the later requests, set {} to {}. ", warm_up::KEY, before + until),
+    };
+    format!(
+        "Doubt: the drive was too slow for its load at the begin: its queue grew while {:.0} % of the requests \
+         arrived, and drained later. In this time the host offers {}, and the drive serves {}. The latencies mix both \
+         times. {later}{}",
+        share * 100.0,
+        rate(arrived),
+        rate(served),
+        eased(plan.config.values.real("workload.time_scale"), peak)
     )
 }
 
