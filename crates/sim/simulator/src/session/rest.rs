@@ -11,7 +11,7 @@ use crate::DrivePlan;
 use crate::array::slc_bits;
 use crate::block_device::{Completions, Progress};
 use crate::build::Service;
-use crate::config::{Config, PRECONDITION, Precondition};
+use crate::config::{Config, PRECONDITION, Precondition, all_keys};
 use crate::drive::Drive;
 use crate::spare::is_above_zero;
 use ftl::mapping::SLC_CACHED;
@@ -119,6 +119,10 @@ fn in_time<D: Measurable>(plan: &DrivePlan, device: &mut D, watcher: &mut dyn Wa
 const OPEN: f64 = 3.0;
 /// Share of a block that holds data once background collection has ended: 15 of 16 pages, less blocks half collected.
 const DENSITY: f64 = 0.9;
+/// Idle time alone collects blocks of which at most this share is valid.
+const IDLE_VALID: f64 = 0.5;
+/// The key of free blocks that a drive collects while it is idle.
+const BACKGROUND: &str = "ftl.gc.background_free_blocks";
 /// `drive.fill` is advised in steps of this share.
 const STEP: f64 = 0.05;
 
@@ -128,6 +132,8 @@ struct Room {
     free_blocks: u64,
     /// Share of the drive that may hold data; 0: none of it.
     fill: f64,
+    /// Share of the flash that holds valid data.
+    valid: f64,
 }
 
 impl Room {
@@ -143,7 +149,12 @@ impl Room {
         let free = (half + stay_free + 1.0).max(without_data).ceil() + 1.0;
         let pages = (blocks - free - OPEN) * planes * f64::from(geometry.pages_per_block);
         let fill = DENSITY * pages / f64::from(plan.user_pages);
-        Self { free_blocks: free as u64, fill: ((fill / STEP).floor() * STEP).clamp(0.0, 1.0) }
+        let flash_pages = blocks * planes * f64::from(geometry.pages_per_block);
+        Self {
+            free_blocks: free as u64,
+            fill: ((fill / STEP).floor() * STEP).clamp(0.0, 1.0),
+            valid: values.real("drive.fill") * f64::from(plan.user_pages) / flash_pages,
+        }
     }
 }
 
@@ -179,11 +190,15 @@ fn remedies(plan: &DrivePlan) -> Vec<String> {
     if is_too_full {
         set.push(format!("drive.fill = {:.0}%", room.fill * 100.0));
     }
-    // Idle time alone collects blocks of which at most half is valid.
-    let needs_more = is_too_full || folds_first(plan) || set.is_empty();
-    if needs_more && values.whole("ftl.gc.background_free_blocks") < room.free_blocks {
-        set.push(format!("ftl.gc.background_free_blocks = {}", room.free_blocks));
+    let needs_more = is_too_full || folds_first(plan) || set.is_empty() || room.valid > IDLE_VALID;
+    if !needs_more || values.whole(BACKGROUND) >= room.free_blocks {
+        return set;
     }
+    let advised = room.free_blocks.to_string();
+    if all_keys().iter().any(|key| key.key == BACKGROUND && key.parse(&advised).is_err()) {
+        return Vec::new();
+    }
+    set.push(format!("{BACKGROUND} = {advised}"));
     set
 }
 
@@ -210,4 +225,27 @@ pub(super) fn note<D: Measurable>(plan: &DrivePlan, device: &D) -> Option<String
         share * 100.0,
         told(most)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Setting;
+
+    fn plan(capacity: &str) -> DrivePlan {
+        let texts = ["flash.part=tlc-176l", "flash.pages_per_block=24", "drive.over_provisioning=40%"];
+        let more = ["flash.channels=2", "flash.dies_per_channel=1", "ftl.slc.share=50%", "host.idle_after=1ms"];
+        let all = texts.into_iter().chain(more).chain([capacity]);
+        let settings: Vec<Setting> = all.map(|text| Setting::from_argument(text).unwrap()).collect();
+        DrivePlan::new(Config::load("page", &settings).unwrap()).unwrap()
+    }
+
+    /// The advice of a large drive had more free blocks than the key takes, and its value was refused.
+    #[test]
+    fn no_value_is_advised_that_its_key_refuses() {
+        let [small, large] = ["drive.capacity=256MiB", "drive.capacity=16GiB"].map(plan);
+        assert!(Room::of(&small).free_blocks < 1000 && Room::of(&large).free_blocks > 1000);
+        assert!(remedies(&small).iter().any(|one| one.starts_with(BACKGROUND)));
+        assert_eq!(remedies(&large), [""; 0]);
+    }
 }

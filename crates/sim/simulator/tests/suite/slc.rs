@@ -372,6 +372,7 @@ fn the_advice_of_the_cache_gives_it_half_of_its_room() {
         &["ftl.slc.share=10%", "drive.fill=50%"],
         &["ftl.slc.share=0.1%", "ftl.slc.after=direct"],
         &["ftl.slc.share=30%", "ftl.slc.after=direct", "drive.rest=0ns"],
+        &["ftl.slc.share=10%", "ftl.slc.after=direct", "drive.fill=80%", "drive.rest=0ns"],
         &["ftl.slc.share=0%", "ftl.slc.blocks=1"],
     ] {
         let few = ["drive.scale=128", "workload.requests=10"];
