@@ -223,7 +223,7 @@ impl FaultKind {
 }
 
 impl Fault {
-    /// The first word.
+    /// The first word of its text.
     pub(super) fn name(self) -> &'static str {
         let text = self.to_string();
         let row = FAULTS.iter().find(|row| text.split(' ').next() == Some(row.name));
