@@ -299,5 +299,6 @@ fn a_served_drive_is_measured_into_its_steady_state() {
     };
     assert!(has("at full speed", "steady") && has("offered", "read.p99") && has("writes, depth 32", "iops"));
     let fitted: Vec<_> = drive.experiments.iter().flat_map(|one| &one.fit).collect();
-    assert!(fitted.contains(&&"steady") && fitted.contains(&&"read.p99"), "{fitted:?}");
+    // On a busy machine no offered rate may come out as half of the steady one, to which latencies are fitted.
+    assert!(fitted.contains(&&"steady") && fitted.contains(&&"iops"), "{fitted:?}");
 }
