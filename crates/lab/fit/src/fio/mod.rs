@@ -199,6 +199,17 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    #[test]
+    fn latencies_are_fitted_where_half_of_the_steady_rate_is_offered() {
+        let steady = Work::Transient { area: Area::of(1 << 30), depth: 32 };
+        let offered = |writes_per_second| Work::Offered { writes_per_second, area: Area::of(1 << 30) };
+        let beside = |rate| of_fio(offered(rate), BTreeMap::from([("read.p99", 1e6)]));
+        let all = vec![of_fio(steady, BTreeMap::from([("steady", 1000.0)])), beside(500.0), beside(900.0)];
+        let drive = from_experiments("drive", 1 << 30, "by hand", all);
+        let fitted: Vec<_> = drive.experiments.iter().map(|one| one.fit.iter().copied().collect::<Vec<_>>()).collect();
+        assert_eq!(fitted, [vec!["steady"], vec!["read.p99"], vec![]]);
+    }
+
     const OUTPUT: &str = r#"fio: this is a warning
 {"fio version": "fio-3.33", "global options": {"bs": "4k"}, "jobs": [
  {"job options": {"rw": "randread", "iodepth": "8", "numjobs": "4"},
