@@ -114,12 +114,12 @@ impl Drive {
         }
         let Some(faults) = &mut self.faults else { return Ok(()) };
         faults.take_in(now, before, &mut completions);
-        let (request, changed) = match faults.submit(now, tag, request, cells) {
+        let (sent, wants_older) = faults.submit(now, tag, request, cells);
+        let (request, changed) = match sent {
             Sent::Nothing => return Ok(()),
             Sent::AsAsked => (*request, None),
             Sent::Changed(request, cells) => (request, cells),
         };
-        let wants_older = faults.take_wants_older();
         let device = self.host()?.device();
         if wants_older {
             // It finds the pages before the write that is given after it.

@@ -141,8 +141,6 @@ pub(crate) struct Faults {
     altered: Vec<Altered>,
     /// Reads of bytes before writes, under way.
     before: Vec<Before>,
-    /// The last request has to wait for such a read.
-    wants_older: bool,
     /// Numbers of faults that keep no older bytes of further sectors.
     pub at_limit: Vec<u32>,
     damaged: Damaged,
@@ -184,47 +182,43 @@ impl Faults {
         active.map(told).collect()
     }
 
-    /// The host gives a request.
-    pub fn submit(&mut self, now: Nanos, tag: u32, request: &Request, cells: &[u8]) -> Sent {
+    /// The host gives a request: what the drive is to serve, and whether the bytes before it are needed later.
+    pub fn submit(&mut self, now: Nanos, tag: u32, request: &Request, cells: &[u8]) -> (Sent, bool) {
         self.end(now);
         let Some((at, sectors)) = self.hit(now, request) else {
-            self.given(now, tag, request);
-            return Sent::AsAsked;
+            return (Sent::AsAsked, self.given(now, tag, request));
         };
         let armed = &mut self.armed[at];
         let mut entry = armed.entry(now).at(request.op, sectors);
         let whole = (request.first_sector, request.end_sector());
         match armed.fault.effect {
-            Effect::Flip if request.op == HostOp::Write => {
+            Effect::Flip => {
                 let bit = armed.stream.below((sectors.1 - sectors.0) * SECTOR_BYTES * 8);
                 let bit = (sectors.0 - request.first_sector) * SECTOR_BYTES * 8 + bit;
+                if request.op != HostOp::Write {
+                    self.alter(tag, *request, request, Then::Flip(bit, entry));
+                    return (Sent::AsAsked, false);
+                }
                 self.log.push(flipped(entry, request, bit));
                 // A request without cells writes zeros.
                 let mut cells = cells.to_vec();
                 cells.resize(request.sectors as usize * SECTOR, 0);
                 cells[bit as usize / 8] ^= 1 << (bit % 8);
-                self.given(now, tag, request);
-                Sent::Changed(*request, Some(cells))
-            }
-            Effect::Flip => {
-                let bit = armed.stream.below((sectors.1 - sectors.0) * SECTOR_BYTES * 8);
-                let bit = (sectors.0 - request.first_sector) * SECTOR_BYTES * 8 + bit;
-                self.alter(tag, *request, request, Then::Flip(bit, entry));
-                Sent::AsAsked
+                (Sent::Changed(*request, Some(cells)), self.given(now, tag, request))
             }
             Effect::Stale => {
                 self.alter(tag, *request, request, Then::Older(sectors, entry));
-                Sent::AsAsked
+                (Sent::AsAsked, false)
             }
             Effect::Misdirect => {
-                let Some(place) = elsewhere(armed, request, self.shape) else { return Sent::AsAsked };
+                let Some(place) = elsewhere(armed, request, self.shape) else { return (Sent::AsAsked, false) };
                 entry = entry.at(request.op, whole);
                 entry.to_offset = Some(place * SECTOR_BYTES);
                 self.log.push(entry);
                 let sent = Request { first_sector: place, ..*request };
-                self.given(now, tag, &sent);
+                let wants_older = self.given(now, tag, &sent);
                 self.alter(tag, sent, request, Then::Nothing);
-                Sent::Changed(sent, None)
+                (Sent::Changed(sent, None), wants_older)
             }
             effect => {
                 self.log.push(entry.at(request.op, whole));
@@ -234,7 +228,7 @@ impl Faults {
                 }
                 let done = Completion { tag, request: *request, failed, wait: None, queue_ns: 0 };
                 self.hold(now, now, Held { done, wait: None, cells: Vec::new() });
-                Sent::Nothing
+                (Sent::Nothing, false)
             }
         }
     }
@@ -259,11 +253,6 @@ impl Faults {
         None
     }
 
-    /// Whether the bytes before the request that was submitted last are needed later. It is told once.
-    pub fn take_wants_older(&mut self) -> bool {
-        std::mem::take(&mut self.wants_older)
-    }
-
     /// Forgets faults that are over, but for those of which a read under way needs older bytes.
     fn end(&mut self, now: Nanos) {
         let altered = &self.altered;
@@ -273,28 +262,30 @@ impl Faults {
         self.armed.retain(|armed| !armed.is_over(now) || is_needed(armed.number));
     }
 
-    /// The drive gets a request.
-    fn given(&mut self, now: Nanos, tag: u32, request: &Request) {
+    /// The drive gets a request. Whether the bytes before it are needed later.
+    fn given(&mut self, now: Nanos, tag: u32, request: &Request) -> bool {
         for armed in self.armed.iter_mut().filter(|armed| armed.fault.effect.is_of_cuts()) {
             armed.unflushed.submitted(tag, request);
         }
         let (first, end) = (request.first_sector, request.end_sector());
         match request.op {
             HostOp::Write => {
-                self.wants_older = self.armed.iter().any(|armed| !armed.is_over(now) && armed.wants_older(first, end));
-                if self.wants_older {
+                let wants = self.armed.iter().any(|armed| !armed.is_over(now) && armed.wants_older(first, end));
+                if wants {
                     let damaged = self.damaged.of(first, end);
                     self.before.push(Before { sectors: (first, end), last: self.numbered, damaged });
                 }
                 self.damaged.renew(first, end);
+                wants
             }
             // Pages that it covers in part stay as they were.
             HostOp::Trim => {
                 let page = self.shape.1;
                 let (first, end) = (first.next_multiple_of(page), end / page * page);
                 self.damaged.renew(first, end.max(first));
+                false
             }
-            HostOp::Read | HostOp::Flush => {}
+            HostOp::Read | HostOp::Flush => false,
         }
     }
 
