@@ -55,6 +55,12 @@ impl Study {
         Ok(findings)
     }
 
+    /// The names of its figures, in words; `None`: it has none.
+    pub fn figures(&self) -> Option<String> {
+        let names: Vec<&str> = self.shown.iter().map(|(figure, _)| *figure).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+
     /// Runs the study on one input: all of it, or the figure that is asked for. Under parameters that the publication
     /// has not, no row is judged.
     pub(crate) fn once(&self, options: &Options, monitor: &dyn Monitor) -> Result<Findings, StudyError> {

@@ -167,8 +167,7 @@ fn part(name: &str) -> Option<String> {
 
 fn study(name: &str) -> Option<String> {
     let study = repro::STUDIES.iter().find(|study| study.name == name)?;
-    let figures: Vec<&str> = study.shown.iter().map(|(figure, _)| *figure).collect();
-    let figures = if figures.is_empty() { String::new() } else { format!("  figures: {}\n", figures.join(", ")) };
+    let figures = study.figures().map_or_else(String::new, |figures| format!("  figures: {figures}\n"));
     let method = study.method.split_whitespace().collect::<Vec<_>>().join(" ");
     Some(format!(
         "study {name} (`nandarium repro {name}`)\n  {}\n  publication: {}\n  takes: {} on two free cores\n  {}  {}\n",
@@ -258,6 +257,7 @@ fn format(name: &str) -> Option<String> {
 
 /// All faults, and the clauses that may follow them.
 fn faults(name: &str) -> Option<String> {
+    matches!(name, "faults" | "fault").then_some(())?;
     let mut text = "faults (`ctl SOCKET fault FAULT`, `serve --fault`, `torture --fault`)\n".to_owned();
     for fault in FAULTS {
         let _ =
@@ -267,7 +267,7 @@ fn faults(name: &str) -> Option<String> {
     for (form, doc) in CLAUSES {
         let _ = writeln!(text, "  {form}\n      {}", wrapped_at(doc, 6));
     }
-    matches!(name, "faults" | "fault").then_some(text)
+    Some(text)
 }
 
 /// When to use the policy called `name`, as lines; empty for other names.

@@ -64,8 +64,7 @@ pub fn items(what: Listing) -> Vec<Item> {
 
 /// What a study is about, how long it takes, and its figures.
 fn about(study: &Study) -> String {
-    let figures: Vec<&str> = study.shown.iter().map(|(figure, _)| *figure).collect();
-    let figures = if figures.is_empty() { String::new() } else { format!(" Figures: {}.", figures.join(", ")) };
+    let figures = study.figures().map_or_else(String::new, |figures| format!(" Figures: {figures}."));
     format!("{}. It takes {} on two free cores.{figures}", study.title, study.takes)
 }
 
