@@ -75,6 +75,13 @@ impl Stream {
         self.unit() < share
     }
 
+    /// Puts items into a random order, each with the same chance (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+
     /// The generator's state, to be stored in a snapshot.
     pub fn state(&self) -> [u64; 4] {
         self.state

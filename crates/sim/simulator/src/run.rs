@@ -216,13 +216,13 @@ fn count(totals: &mut OpTotals, completion: &Completion, page_shift: u32) {
     totals.failed += u64::from(completion.failed);
 }
 
-/// Bytes a request names.
 /// Whether a request counts in the course of a run: it reads or writes.
 #[inline]
 fn has_course(request: &Request) -> bool {
     request.op.index() < 2
 }
 
+/// Bytes a request names.
 #[inline]
 fn bytes_of(request: &Request) -> u64 {
     u64::from(request.sectors) * units::SECTOR_BYTES

@@ -52,9 +52,7 @@ impl Records {
 /// Numbers below `count` in random order.
 fn shuffled(count: u32, stream: &mut Stream) -> Vec<u32> {
     let mut order: Vec<u32> = (0..count).collect();
-    for at in (1..order.len()).rev() {
-        order.swap(at, stream.below(at as u64 + 1) as usize);
-    }
+    stream.shuffle(&mut order);
     order
 }
 

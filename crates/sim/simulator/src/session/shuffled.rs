@@ -81,9 +81,7 @@ impl Workload for Shuffled {
 fn reorder(requests: &mut [Request], stream: &mut Stream) {
     let writes: Vec<Request> = requests.iter().filter(|request| request.op == HostOp::Write).copied().collect();
     let Runs { mut heads, next } = Runs::of(&writes);
-    for last in (1..heads.len()).rev() {
-        heads.swap(last, stream.below(last as u64 + 1) as usize);
-    }
+    stream.shuffle(&mut heads);
     let mut places = requests.iter_mut().filter(|request| request.op == HostOp::Write);
     for head in heads {
         let mut at = head;

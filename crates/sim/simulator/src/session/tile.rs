@@ -2,8 +2,9 @@
 //!
 //! Faithful to: the state after `drive.precondition = overwrite`. A small drive of the same planes, blocks and spare
 //! share is filled and overwritten, and stands in the large one many times. Writes of a tenth of the capacity on the
-//! large drive follow. Simplified: nothing else is copied. A Zipf law over the whole drive is no sum of Zipf laws over
-//! its parts, so a workload that brings a drive into its steady state runs on the large one.
+//! large drive follow, with superblocks of half of it. Simplified: nothing else is copied. A Zipf law over the whole
+//! drive is no sum of Zipf laws over its parts, so a workload that brings a drive into its steady state runs on the
+//! large one.
 
 use super::precondition::{Preconditioner, Primed, flush, write};
 use super::written::Written;
@@ -188,11 +189,8 @@ impl Tile {
 /// A random place for each stretch of each copy.
 fn tiling(large: &DrivePlan, small: &DrivePlan, copies: u32) -> Tiling {
     let seed = large.config.values.whole("engine.seed");
-    let mut stream = Stream::new(seed, "precondition.tile");
     let mut places: Vec<u32> = (0..large.user_pages / Tiling::STRETCH).collect();
-    for at in (1..places.len()).rev() {
-        places.swap(at, stream.below(at as u64 + 1) as usize);
-    }
+    Stream::new(seed, "precondition.tile").shuffle(&mut places);
     Tiling::new(small.geometry, small.user_pages, copies, places, seed)
 }
 

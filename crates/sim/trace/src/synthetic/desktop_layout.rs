@@ -139,15 +139,9 @@ fn metadata_pages(bulk: Region, shape: &DesktopShape, random: &mut Stream) -> (V
         let first_page = random.below(BLOCK_PAGES - most);
         warm.extend((0..count).map(|page| page_at(block * BLOCK_PAGES + first_page + page)));
     }
-    shuffle(&mut warm, random);
+    // Popularity must not follow the address.
+    random.shuffle(&mut warm);
     (hot, warm)
-}
-
-/// Fisher-Yates: popularity must not follow the address.
-fn shuffle(pages: &mut [u64], random: &mut Stream) {
-    for last in (1..pages.len()).rev() {
-        pages.swap(last, random.below(last as u64 + 1) as usize);
-    }
 }
 
 #[cfg(test)]

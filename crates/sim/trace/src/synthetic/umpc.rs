@@ -173,9 +173,7 @@ fn construct(name: &'static str, parameters: &WorkloadParameters, shape: UmpcSha
     let mut random = Stream::new(parameters.seed, "workload.umpc");
     let space = Region::footprint(parameters);
     let mut parts: Vec<u64> = (0..PARTS).collect();
-    for last in (1..parts.len()).rev() {
-        parts.swap(last, random.below(last as u64 + 1) as usize);
-    }
+    random.shuffle(&mut parts);
     let source = Umpc {
         writes: DesktopNtfs::new(parameters, DesktopShape::default(), "workload.umpc.writes"),
         random,

@@ -176,10 +176,7 @@ impl<'a> Tiler<'a> {
     /// Fills blocks with the logical pages that no copy has.
     fn fill(&mut self, fillings: &[Filling]) {
         let mut left: Vec<Lpn> = self.pages.all().filter(|page| self.pages.entry(*page) == Entry::NOWHERE).collect();
-        let mut stream = random::Stream::new(self.small.tiling.seed, "precondition.left");
-        for at in (1..left.len()).rev() {
-            left.swap(at, stream.below(at as u64 + 1) as usize);
-        }
+        random::Stream::new(self.small.tiling.seed, "precondition.left").shuffle(&mut left);
         let room: usize = fillings.iter().map(|filling| self.small.pages.valid_in(filling.from).count()).sum();
         // Where there is more room than pages, every block goes without some.
         let (wanted, mut due) = (left.len().min(room), 0);
