@@ -26,7 +26,7 @@ const SNAPSHOTS: [(&str, &[&str], u64); 25] = [
     ("page", &[], 0x76ba_a12a_d2e7_c1e5),
     ("page-only", &[], 0x27e0_3e65_fdc2_92e5),
     ("raid5-ppc", &["stripe.cache.entries=64"], 0x508b_4b6c_dd28_513b),
-    ("raid-elastic", &[], 0x6b49_efbf_5f1a_f215),
+    ("raid-elastic", &[], 0x4e6d_5e31_b829_6a14),
     ("raid6-ppc", &["stripe.cache.entries=64"], 0xd416_8b3c_055c_cfb3),
     (
         "striping-coded",

@@ -7,12 +7,16 @@ use super::space::{KEPT, STREAMS};
 use crate::FtlContext;
 use crate::gc::{Keys, VictimPolicy, VictimView, build_victim};
 use engine::random::Stream;
+use layer::{SnapshotError, SnapshotReader, SnapshotWriter};
 use nand::{Flash, FlashState, Outcome};
 use units::{Cause, Ppn};
 
 /// Superblocks emptied for each one there is, without a write of the host between them, after which a policy is
 /// overruled: what its choices seem to give is used up by stripes that are short.
 const CIRCLES: u32 = 64;
+
+/// Table of a snapshot.
+const CHOICES: &str = "elastic.choices";
 
 /// The victim policy, and the superblock being emptied.
 pub(super) struct Collector {
@@ -58,6 +62,21 @@ impl Collector {
     /// The host wrote or trimmed a page.
     pub fn host_wrote(&mut self) {
         self.in_a_row = 0;
+    }
+
+    /// Choices made so far: random ones go on where they were. A superblock that is being emptied may be chosen again.
+    pub fn save(&self, writer: &mut SnapshotWriter) {
+        writer.put(CHOICES, self.stream.state().into_iter().chain([u64::from(self.in_a_row)]));
+    }
+
+    /// Reads what [`Collector::save`] wrote. Snapshots of earlier versions do not have it.
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+        if reader.has_next(CHOICES) {
+            let [a, b, c, d, in_a_row] = reader.array(CHOICES)?;
+            self.stream = Stream::from_state([a, b, c, d]);
+            self.in_a_row = in_a_row as u32;
+        }
+        Ok(())
     }
 
     /// Goes on collecting as far as window and room allow.

@@ -389,10 +389,12 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
 
     fn save(&self, writer: &mut SnapshotWriter) {
         self.log.save(writer);
+        self.collector.save(writer);
     }
 
     fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        self.log.load(reader)
+        self.log.load(reader)?;
+        self.collector.load(reader)
     }
 }
 
