@@ -175,6 +175,7 @@ python-test: $(BUILT) python-environment
 # The program in one file that needs no library: with musl, where its standard library is there (rustup target add), otherwise with the
 # static libraries of glibc. Both start on any Linux of this architecture.
 MACHINE := $(shell uname -m)
+GNU := $(MACHINE)-unknown-linux-gnu
 DIST := dist
 
 dist: $(EMBEDDED) ## what users get: a static program and a wheel, in dist/
@@ -184,18 +185,19 @@ dist: $(EMBEDDED) ## what users get: a static program and a wheel, in dist/
 	static=$(MACHINE)-unknown-linux-musl; \
 	if [[ ! -d "$$(rustc --print target-libdir --target $$static)" ]]; then \
 	  echo "dist: rustc has no $$static here (rustup target add $$static): the program is linked with the static glibc" >&2; \
-	  static=$(MACHINE)-unknown-linux-gnu; \
+	  static=$(GNU); \
 	elif ! command -v musl-gcc >/dev/null; then \
 	  if [[ "$$(id -u)" == 0 ]] && command -v apt-get >/dev/null; then \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends musl-tools; \
 	  else echo "dist: musl-gcc is missing, which compiles the C libraries: install it (apt-get install musl-tools)" >&2; exit 1; fi; \
 	fi; \
-	$(CARGO) build --profile dist -p nandarium --target $$static \
-	  --config "target.$$static.rustflags = ['-Ctarget-feature=+crt-static']"; \
+	CARGO="$(CARGO)" CARGO_TARGET_DIR=$(TARGET) bench/profiled.sh $$static "'-Ctarget-feature=+crt-static', "; \
 	cp $(TARGET)/$$static/dist/nandarium $(DIST)/nandarium-$(MACHINE)-linux
 	[[ -x $(TARGET)/maturin/bin/maturin ]] || "$(PYTHON)" -m venv $(TARGET)/maturin
 	$(TARGET)/maturin/bin/pip install --quiet --disable-pip-version-check -c python/requirements-test.txt maturin
-	$(TARGET)/maturin/bin/maturin build --quiet --profile dist --interpreter "$(PYTHON)" --out $(DIST)
+	profile="$$(realpath -m $(TARGET)/profile/$(GNU).profdata)"; \
+	[[ ! -f "$$profile" ]] || export RUSTFLAGS="-Cprofile-use=$$profile"; \
+	$(TARGET)/maturin/bin/maturin build --quiet --profile dist --target $(GNU) --interpreter "$(PYTHON)" --out $(DIST)
 	cd $(DIST) && sha256sum * > SHA256SUMS && cat SHA256SUMS
 
 dist-test: dist ## both where no toolchain is: an empty root folder, and a Debian made for it (as root)
