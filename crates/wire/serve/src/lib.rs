@@ -36,7 +36,7 @@ mod watching;
 
 pub use guests::{Device, Guest, Wake};
 pub use pulse::{LIVE_SCHEMA, requests_so_far};
-pub use record::Record;
+pub use record::{Noted, Record};
 pub use remapped::{RemappedStore, remap_report};
 pub use server::{Server, ServerOptions};
 pub use simulated::{Pace, SimulatedDrive};

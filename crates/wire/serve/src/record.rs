@@ -4,12 +4,33 @@ use crate::target::{Order, OrderKind};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use units::Nanos;
 
 /// Bytes of lines that are written together at the latest.
 const TOGETHER: usize = 64 << 10;
+/// The time of day is noted again when it has moved by this much against the times of requests.
+const MOST_DRIFT: Duration = Duration::from_micros(50);
+/// Looks at both clocks, of which one without a pause between them is taken.
+const LOOKS: u32 = 8;
 
-/// A trace in the project's own CSV, with times since the first request. Only whole lines are written, and at the
+/// The meaning of a line of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// The time of day, in nanoseconds since 1970.
+    Clock(Nanos),
+    /// A request of a client.
+    Request,
+    /// A flush was answered.
+    Flushed,
+    /// A write with FUA was answered.
+    WrittenThrough,
+    /// A fault, a power cut, or the end of the server.
+    Else,
+}
+
+/// A trace in the project's own CSV, with times since the first request. Comments tell the time of day, and when
+/// flushes and writes with FUA were answered. Only whole lines are written, and at the
 /// latest when the server is idle: the record of a killed server can be run as well.
 #[derive(Debug)]
 pub struct Record {
@@ -18,6 +39,8 @@ pub struct Record {
     /// Lines that are not written.
     lines: Vec<u8>,
     began: Option<Instant>,
+    /// A moment, and the time of day at it.
+    clock: Option<(Instant, Duration)>,
     /// Why it ended before the server did.
     failed: Option<String>,
 }
@@ -28,13 +51,69 @@ impl Record {
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut file = File::create(path)?;
         writeln!(file, "time_ns,device,op,offset_bytes,length_bytes,fua")?;
-        Ok(Self { file, path: path.to_owned(), lines: Vec::new(), began: None, failed: None })
+        let mut record =
+            Self { file, path: path.to_owned(), lines: Vec::new(), began: None, clock: None, failed: None };
+        record.note_clock();
+        Ok(record)
+    }
+
+    /// Reads a line that a record has written: its time since the first request, and its meaning. None: the header, or
+    /// a line that was cut short.
+    pub fn read(line: &str) -> Option<(Nanos, Noted)> {
+        let Some(remark) = line.strip_prefix("# ") else {
+            return Some((line.split(',').next()?.parse().ok()?, Noted::Request));
+        };
+        let (time, remark) = remark.split_once(' ')?;
+        let noted = match (remark, remark.strip_prefix("clock ")) {
+            (_, Some(day)) => {
+                let (seconds, nanoseconds) = day.split_once('.').filter(|(_, rest)| rest.len() == 9)?;
+                let seconds = seconds.parse::<Nanos>().ok()?.checked_mul(1_000_000_000)?;
+                Noted::Clock(seconds.checked_add(nanoseconds.parse().ok()?)?)
+            }
+            ("done F", _) => Noted::Flushed,
+            ("done W", _) => Noted::WrittenThrough,
+            _ => Noted::Else,
+        };
+        Some((time.parse().ok()?, noted))
+    }
+
+    /// Notes the time of day, unless an earlier note tells it.
+    fn note_clock(&mut self) {
+        let look = || {
+            let before = Instant::now();
+            let day = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            (before.elapsed(), before, day)
+        };
+        let (_, moment, day) = (0..LOOKS).map(|_| look()).min().expect("it looks at least once");
+        if let Some((since, then)) = self.clock
+            && (then + moment.duration_since(since)).abs_diff(day) <= MOST_DRIFT
+        {
+            return;
+        }
+        self.clock = Some((moment, day));
+        let time = self.began.map_or(0, |began| moment.duration_since(began).as_nanos());
+        self.remark_at(time, &format!("clock {}.{:09}", day.as_secs(), day.subsec_nanos()));
+    }
+
+    /// Notes that a flush or a write with FUA was answered.
+    pub fn answered(&mut self, order: &Order) {
+        match order.kind {
+            OrderKind::Flush => self.remark("done F"),
+            OrderKind::Write | OrderKind::Zeroes { .. } if order.fua => self.remark("done W"),
+            _ => return,
+        }
+        self.note_clock();
     }
 
     /// Writes an order down. A disk that is full ends the record, not the server.
     pub fn note(&mut self, order: &Order) {
         let now = Instant::now();
-        let time = now.duration_since(*self.began.get_or_insert(now)).as_nanos();
+        if self.began.is_none() {
+            // Times begin here, and so does their place in the day.
+            (self.began, self.clock) = (Some(now), None);
+            self.note_clock();
+        }
+        let time = self.began.map_or(0, |began| now.duration_since(began).as_nanos());
         let op = match order.kind {
             OrderKind::Read => 'R',
             OrderKind::Write | OrderKind::Zeroes { keep: true } => 'W',
@@ -54,6 +133,10 @@ impl Record {
     /// Writes a comment down, at the present time.
     pub fn remark(&mut self, text: &str) {
         let time = self.began.map_or(0, |began| began.elapsed().as_nanos());
+        self.remark_at(time, text);
+    }
+
+    fn remark_at(&mut self, time: u128, text: &str) {
         if self.failed.is_none() {
             self.lines.extend_from_slice(format!("# {time} {text}\n").as_bytes());
         }
@@ -74,6 +157,7 @@ impl Record {
     /// Writes out what is still in memory, for the last time.
     /// Errors: in words: some requests are not in it.
     pub fn finish(&mut self) -> Result<(), String> {
+        self.remark("end");
         self.write_out();
         let path = self.path.display();
         self.failed.take().map_or(Ok(()), |problem| {

@@ -449,6 +449,12 @@ impl<'a> Server<'a> {
         for answer in self.answers.all.drain(..) {
             let Some(asker) = self.asked[answer.tag as usize].take() else { continue };
             self.free.push(answer.tag);
+            if let (Some(record), Ok(_)) = (&mut self.record, answer.result) {
+                match &asker {
+                    Asker::Client { request, .. } => order_of(request).iter().for_each(|order| record.answered(order)),
+                    Asker::Guest { order, .. } => record.answered(order),
+                }
+            }
             let (place, serial, request) = match asker {
                 Asker::Client { place, serial, request } => (place, serial, request),
                 Asker::Guest { number, order } => {

@@ -130,7 +130,8 @@ fn requests_are_recorded_as_a_trace_that_can_be_run() {
     );
     let folder = serving.end();
     let text = fs::read_to_string(&trace).unwrap();
-    let ops: Vec<_> = text.lines().skip(1).map(|line| line.split(',').skip(2).collect::<Vec<_>>().join(",")).collect();
+    let requests = text.lines().skip(1).filter(|line| !line.starts_with('#'));
+    let ops: Vec<_> = requests.map(|line| line.split(',').skip(2).collect::<Vec<_>>().join(",")).collect();
     assert_eq!(ops, ["W,4096,8192,0", "F,0,0,0", "R,8192,4096,0", "T,0,65536,0"]);
     let output = nandarium(&[&["run", "--workload", &trace, "--no-snapshots"], &SMALL[1..]].concat()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
