@@ -231,6 +231,59 @@ fn a_file_replaced_with_care_is_there_and_one_without_is_not() {
     assert!(stdout.contains("was there, and now it is") || stdout.contains("is there in part"), "{stdout}");
 }
 
+/// A file system without barriers answers a sync before the drive has flushed.
+#[test]
+fn files_that_were_synced_survive_on_ext4_and_without_barriers_they_do_not() {
+    if !may_mount() {
+        return;
+    }
+    let run = |mount: &str, which: &str, states: &str| {
+        let [workload, check] = ["run", "check"].map(|what| sample("posix.py", &format!("{what} {which}")));
+        let options = ["--mount", mount, "--atomic", "4KiB", "--states", states];
+        torture(&[&options[..], &["--workload", &workload, "--check", &check]].concat())
+    };
+    let (code, stdout, stderr) = run("ext4", "7 40", "150");
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    for which in ["7 40", "all 2/5"] {
+        let (code, stdout, stderr) = run("ext4:barrier=0", which, "400");
+        assert!(code == 3 && stdout.contains("possible") || stdout.contains("synced"), "{stdout}{stderr}");
+    }
+}
+
+/// The model alone, on files that a cut cannot leave.
+#[test]
+fn the_model_of_file_operations_refuses_files_that_no_cut_leaves() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = folder.path().join("said");
+    let files = folder.path().join("files");
+    std::fs::create_dir_all(files.join("sub")).unwrap();
+    let posix = |command: &str| {
+        let program = sample("posix.py", command);
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &program]).env("NANDARIUM_MOUNT", &files).env("NANDARIUM_SAID", &said);
+        shell.output().unwrap()
+    };
+    // A file that lasts, and a rename that no sync follows: later operations find no file of the old name.
+    let renamed = "all 2/111";
+    let ran = posix(&format!("run {renamed}"));
+    assert!(ran.status.success() && String::from_utf8_lossy(&ran.stdout).contains("rename a b"), "{ran:?}");
+    std::fs::write(&said, &ran.stdout).unwrap();
+    let checked = || posix(&format!("check {renamed}"));
+    assert!(checked().status.success(), "{:?}", checked());
+    let [a, b] = ["a", "b"].map(|name| files.join(name));
+    let contents = std::fs::read(&b).unwrap();
+    for (name, damage) in [("zeros", vec![0; 4096]), ("half", contents[..2048].to_vec()), ("other", vec![b'x'; 4096])] {
+        std::fs::write(&b, damage).unwrap();
+        assert!(!checked().status.success(), "{name}");
+    }
+    std::fs::remove_file(&b).unwrap();
+    let gone = checked();
+    assert!(String::from_utf8_lossy(&gone.stderr).contains("neither of its names"), "{gone:?}");
+    // The rename itself was not synced.
+    std::fs::write(&a, contents).unwrap();
+    assert!(checked().status.success(), "{:?}", checked());
+}
+
 #[test]
 fn a_drive_is_a_plain_file_and_qcow2_lives_on_it() {
     if !may_mount() {
