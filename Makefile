@@ -53,7 +53,7 @@ demo: build ## a generator and the recorded trace; prints the path of the report
 	$(NANDARIUM) demo --quiet --no-open --out $(OUT)/demo
 
 # What the tests run beside the program: a browser for the report page, clients for the block device server.
-CLIENTS := fio:fio nbdinfo:libnbd-bin nbdfuse:libnbd-bin nbdsh:python3-libnbd qemu-img:qemu-utils nbdkit:nbdkit fusermount3:fuse3 mkfs.ext4:e2fsprogs
+CLIENTS := fio:fio nbdinfo:libnbd-bin nbdfuse:libnbd-bin nbdsh:python3-libnbd qemu-img:qemu-utils nbdkit:nbdkit fusermount3:fuse3 mkfs.ext4:e2fsprogs strace:strace
 
 # What scrapes the metrics of a served drive. Only its program is taken out of the package: installed, it would serve on a port of its own.
 SCRAPER := $(TARGET)/clients/usr/bin/prometheus
@@ -257,7 +257,7 @@ crash: ## the crash campaign
 	TMPDIR=$${CRASH_FOLDER:-/dev/shm} $(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-2000000} --seed $${CRASH_SEED:-1} --kills
 	TMPDIR=$${CRASH_FOLDER:-/dev/shm} $(CARGO) run --release -p nandarium-testkit --bin crash -- --cuts $${CRASH_CUTS:-1000000} --seed $${CRASH_SEED:-1} --kills --forgetful
 
-FUZZ_TARGETS := nbd_conversation stack_file trace_detect trace_read trace_replay
+FUZZ_TARGETS := nbd_conversation stack_file strace_log trace_detect trace_read trace_replay
 FUZZ_SECONDS ?= 60
 # What LLVM has to put into the code, so that libFuzzer sees which of it an input reaches.
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -5,12 +5,14 @@
 
 mod nbd_conversation;
 mod stack_file;
+mod strace_log;
 mod trace_detect;
 mod trace_read;
 mod trace_replay;
 
 pub use nbd_conversation::nbd_conversation;
 pub use stack_file::stack_file;
+pub use strace_log::strace_log;
 pub use trace_detect::trace_detect;
 pub use trace_read::trace_read;
 pub use trace_replay::trace_replay;

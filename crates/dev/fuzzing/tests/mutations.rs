@@ -33,6 +33,12 @@ const NBD: &[&[u8]] = &[
     b"\x25\x60\x95\x13\0\0\0\x02\0\0\0\0\0\0\0\x0a\0\0\0\0\0\0\0\0\0\0\0\0",
 ];
 
+const STRACE: &str = "7  100.000100 openat(AT_FDCWD</m>, \"a\", O_RDWR|O_CREAT, 0666) = 3</m/a> <0.000010>\n\
+    7  100.000200 write(3</m/a>, \"x\"..., 100) = 100 <0.000010>\n7  100.000300 fsync(3</m/a> <unfinished ...>\n\
+    8  100.000350 msync(0x7f0000000000, 8192, MS_SYNC) = 0\n7  100.000400 <... fsync resumed>) = 0 <0.000100>\n\
+    7  100.000500 rename(\"/m/a\", \"/m/b\\303\\244\") = 0\n7  100.000600 fsync(9) = -1 EBADF (Bad file descriptor)\n\
+    8  100.000700 +++ killed by SIGTERM +++\n";
+
 /// Changes a few places of `bytes`: other values, bytes that are gone, doubled or put in.
 fn damage(bytes: &mut Vec<u8>, stream: &mut Stream) {
     for _ in 0..=stream.below(6) {
@@ -85,6 +91,11 @@ fn nbd_conversations_stay_on_the_drive_and_end() {
 #[test]
 fn damaged_stack_files_become_a_drive_or_say_why_not() {
     feed("stack_file", fuzzing::stack_file, 0, STACK.as_bytes());
+}
+
+#[test]
+fn damaged_logs_of_system_calls_are_joined_or_refused() {
+    feed("strace_log", fuzzing::strace_log, 0, STRACE.as_bytes());
 }
 
 #[test]

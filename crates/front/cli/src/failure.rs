@@ -47,7 +47,8 @@ pub const EXIT_CODES: [(u8, &str, &str); 10] = [
     (
         INTEGRITY,
         "integrity violation",
-        "A read returned wrong data, the file of a drive is damaged, or a check of `torture` failed.",
+        "A read returned wrong data, the file of a drive is damaged, a check of `torture` failed, or `fsyncs` found \
+         data that no flush made to last.",
     ),
     (NOT_STEADY, "steady state not reached", "With `drive.precondition = steady` write amplification did not settle."),
     (

@@ -34,9 +34,9 @@ pub(crate) fn digest_of(sector: u64, bytes: &[u8]) -> Digest {
 /// The contents of a sector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// What it held when the recording began.
+    /// The contents from before the recording.
     Before,
-    /// What a request made of it.
+    /// The contents after a request.
     Of(usize),
     /// Bytes that no request wrote.
     Mixed(Box<[u8]>),

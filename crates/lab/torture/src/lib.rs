@@ -21,6 +21,7 @@ mod commands;
 mod cut_disk;
 mod drive_image;
 mod explore;
+pub mod fsyncs;
 mod harness;
 mod judge;
 mod lies;

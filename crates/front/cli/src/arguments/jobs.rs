@@ -12,7 +12,7 @@ pub const JOBS: [(&str, &[&str]); 6] = [
     ("Begin here", &["demo", "run", "compare", "list", "explain"]),
     ("Understand a trace", &["trace"]),
     ("Choose or fit a drive", &["life", "measure", "fit", "probe"]),
-    ("Test a program on a drive", &["serve", "ctl", "torture", "hard"]),
+    ("Test a program on a drive", &["serve", "ctl", "torture", "fsyncs", "hard"]),
     ("Many runs", &["sweep", "repro", "report"]),
     ("Tools", &["check", "code", "snapshots", "completions", "man"]),
 ];

@@ -2,6 +2,7 @@
 
 mod drawing;
 mod fitting;
+mod fsyncs;
 mod jobs;
 mod living;
 mod serving;
@@ -10,6 +11,7 @@ mod torturing;
 
 pub use drawing::TimelineArguments;
 pub use fitting::{FitArguments, MeasureArguments};
+pub use fsyncs::FsyncsArguments;
 pub use jobs::FIRST_STEPS;
 pub use living::{LifeArguments, LivesArguments};
 pub use serving::{
@@ -75,6 +77,8 @@ pub enum Command {
     Ctl(CtlArguments),
     /// Record a program's requests to a drive, draw the states that power cuts may leave, and check the data in each.
     Torture(TortureArguments),
+    /// Tell which syncs of a program did not become flushes of a served drive, and which names were never synced.
+    Fsyncs(FsyncsArguments),
     /// Remap small random writes into superpages, over a file or block device.
     #[command(subcommand)]
     Hard(HardCommand),

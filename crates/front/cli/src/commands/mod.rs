@@ -8,6 +8,7 @@ mod ctl;
 mod demo;
 pub mod explain;
 mod fit;
+mod fsyncs;
 mod glossary;
 mod hard;
 mod life;
@@ -49,6 +50,7 @@ pub fn execute(command: &Command) -> Result<(), Failure> {
         Command::Serve(arguments) => serve::execute(arguments),
         Command::Ctl(arguments) => ctl::execute(arguments),
         Command::Torture(arguments) => torture::execute(arguments),
+        Command::Fsyncs(arguments) => fsyncs::execute(arguments),
         Command::Hard(command) => hard::execute(command),
         Command::Life(arguments) => life::execute(arguments),
         Command::Sweep(arguments) => sweep::execute(arguments),

@@ -1,6 +1,7 @@
 //! Power loss under programs, as a whole.
 
 mod commands;
+mod fsyncs;
 mod lies;
 mod log;
 mod shards;

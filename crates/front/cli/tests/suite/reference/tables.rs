@@ -188,6 +188,18 @@ pub fn formats() -> Page {
                 "`torture --out`",
                 "[torture](commands.md#nandarium-torture)",
             ],
+            [
+                "record of a drive, CSV with comments",
+                "`run`, `fsyncs --record`",
+                "`serve --record`",
+                &format!("[fsyncs]({})", document("fsyncs.md")),
+            ],
+            [
+                "system calls",
+                "`fsyncs --calls`",
+                "`strace -f -y -ttt -T`",
+                &format!("[fsyncs]({})", document("fsyncs.md")),
+            ],
         ]
         .map(|row| row.map(str::to_owned)),
     );

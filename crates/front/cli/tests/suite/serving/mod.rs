@@ -2,6 +2,7 @@
 
 mod clients;
 mod faults;
+mod fsyncs;
 mod host_faults;
 mod limits;
 mod remapped;
