@@ -1,21 +1,21 @@
 //! The contents of a simulated drive after a cut anywhere in its work, found by its own recovery.
 //!
 //! The recording is done again once, a request at a time; at each cut the flash is copied as it is at that moment, and
-//! a second drive comes back from the copy. Simplified: requests that were under way at once in the recording come one
-//! after the other, so that a flush covers more than it had to. Promises follow the recording.
+//! a second drive comes back from the copy. Requests are under way at once where they were in the recording. Simplified:
+//! a drive that is faster than the recorded one has completed them earlier. Promises follow the recording.
 
 use crate::drive_image::{DriveImage, Version};
 use crate::explore::{Check, Exploration, Limits};
 use crate::harness::TortureError;
 use crate::judge::{Checks, Judge};
-use crate::recording::{Recorded, Recording};
+use crate::recording::{Recorded, Recording, Step};
 use crate::search::{Candidate, Search};
 use crate::states::{CrashState, Guarantee, Outcome, States, sectors};
 use drive::{Completions, Drive, DriveError, Fault, LeftByCut};
 use engine::random::Stream;
 use experiment::Monitor;
 use serve::OrderKind;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use units::{HostOp, Request, SECTOR_BYTES};
@@ -66,11 +66,12 @@ pub(crate) fn explore_drive_with<'s>(
     monitor.expect(limits.states as usize);
     fill(&mut drive, &recording.before)?;
     faults.iter().filter(|fault| is_chance(fault)).try_for_each(|fault| drive.inject(*fault))?;
+    let before_work = before_work(recording);
     let draw = |number: u64| -> Cut {
         let mut stream = Stream::new(limits.seed, &format!("cut {number}"));
-        let request = stream.below(recording.requests.len() as u64) as usize;
+        let (request, together) = before_work[stream.below(recording.requests.len() as u64) as usize];
         let events = EVENTS[usize::from(stream.chance(0.3))];
-        (request, stream.below(events), number)
+        (request, stream.below(events * together), number)
     };
     let mut cuts: Vec<Cut> = (limits.first..limits.first.saturating_add(limits.states)).map(draw).collect();
     cuts.sort_unstable();
@@ -145,21 +146,112 @@ impl<'s> Recovery<'_, 's> {
     }
 }
 
-/// Does a recording again. `look` is told of each event of a request: which request, and how many events of it came
-/// before; as many as there can be when it is over.
+/// Does a recording again: a request is asked for where it was, beside those that are under way, and the drive works
+/// until it answers where the recorded one has answered. `look` is told of each event after a request was asked for:
+/// the newest request, and how many events came since; as many as there can be before the next one.
 fn replay(drive: &mut Drive, recording: &Recording, look: &mut dyn FnMut(&Drive, usize, u64) -> Goes) -> Goes {
-    for (number, request) in recording.requests.iter().enumerate() {
-        let mut events = 0;
-        let mut here = |drive: &Drive| {
-            let goes = look(drive, number, events);
-            events += 1;
-            goes
+    let mut under_way = UnderWay::default();
+    let mut newest = None;
+    let ends = recording.steps.iter().map(Some).chain([None]);
+    for step in ends {
+        let (waits_for, asked) = match step {
+            Some(Step::Asked(number)) => (None, Some(*number)),
+            Some(Step::Answered(number)) => (Some(Some(*number)), None),
+            None => (Some(None), None),
         };
-        if again(drive, request, &mut here)?.is_break() || look(drive, number, u64::MAX)?.is_break() {
+        if let (Some(number), Some((newest, events))) = (waits_for, &mut newest) {
+            while under_way.has(number) && drive.outstanding() > 0 {
+                if look(drive, *newest, *events)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                *events += 1;
+                under_way.step(drive)?;
+            }
+        }
+        let is_over = asked.is_some() || step.is_none();
+        if let Some((newest, _)) = newest.filter(|_| is_over)
+            && look(drive, newest, u64::MAX)?.is_break()
+        {
             return Ok(ControlFlow::Break(()));
+        }
+        if let Some(number) = asked {
+            under_way.ask(drive, number, &recording.requests[number])?;
+            newest = Some((number, 0));
         }
     }
     Ok(ControlFlow::Continue(()))
+}
+
+/// Requests that a drive has taken and not completed.
+#[derive(Default)]
+struct UnderWay {
+    /// Numbers of their requests, by the tags of their pieces.
+    pieces: HashMap<u32, usize>,
+    next: u32,
+    completions: Completions,
+}
+
+impl UnderWay {
+    /// Whether any piece of a request is under way; of any request without a number.
+    fn has(&self, number: Option<usize>) -> bool {
+        self.pieces.values().any(|of| number.is_none_or(|number| *of == number))
+    }
+
+    /// Gives a drive all pieces of a request.
+    fn ask(&mut self, drive: &mut Drive, number: usize, request: &Recorded) -> Result<(), DriveError> {
+        let order = request.order;
+        let (op, most) = match order.kind {
+            OrderKind::Read => return Ok(()),
+            OrderKind::Flush => return self.submit(drive, number, &Request::of_bytes(HostOp::Flush, 0, 0, false), &[]),
+            OrderKind::Trim => (HostOp::Trim, order.length as usize),
+            OrderKind::Write | OrderKind::Zeroes { .. } => (HostOp::Write, PIECE),
+        };
+        let zeros = vec![0; if matches!(order.kind, OrderKind::Zeroes { .. }) { order.length as usize } else { 0 }];
+        let bytes = if order.kind == OrderKind::Write { &request.payload[..] } else { &zeros };
+        for from in (0..order.length as usize).step_by(most.max(1)) {
+            let length = most.min(order.length as usize - from);
+            let piece = Request::of_bytes(op, order.offset + from as u64, length as u64, order.fua);
+            let cells = if op == HostOp::Write { &bytes[from..from + length] } else { &[] };
+            self.submit(drive, number, &piece, cells)?;
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, drive: &mut Drive, number: usize, piece: &Request, cells: &[u8]) -> Result<(), DriveError> {
+        drive.submit(self.next, piece, cells)?;
+        self.pieces.insert(self.next, number);
+        // The last number belongs to the drive's own requests.
+        self.next = (self.next + 1) % u32::MAX;
+        Ok(())
+    }
+
+    /// Lets one event happen.
+    fn step(&mut self, drive: &mut Drive) -> Result<(), DriveError> {
+        if !drive.step(&mut self.completions)? {
+            return Err(drive.no_room());
+        }
+        for done in &self.completions.done {
+            self.pieces.remove(&done.tag);
+        }
+        Ok(())
+    }
+}
+
+/// For each request the newest one that was asked for before the drive works, and how many were asked for together:
+/// between them there is no event that a cut could follow.
+fn before_work(recording: &Recording) -> Vec<(usize, u64)> {
+    let mut found = vec![(0, 1); recording.requests.len()];
+    let mut together = Vec::new();
+    let ends = recording.steps.iter().map(Some).chain([None]);
+    for step in ends {
+        if let Some(Step::Asked(number)) = step {
+            together.push(*number);
+        } else if let Some(newest) = together.last().copied() {
+            let count = together.len() as u64;
+            together.drain(..).for_each(|number| found[number] = (newest, count));
+        }
+    }
+    found
 }
 
 /// Sectors that some request changes, and all that held something before.
@@ -219,41 +311,6 @@ fn fill(drive: &mut Drive, before: &[u8]) -> Result<(), DriveError> {
         }
     }
     drive.flush()
-}
-
-/// Does a request again; `look` is told after each event of a write or flush.
-fn again(drive: &mut Drive, request: &Recorded, look: &mut dyn FnMut(&Drive) -> Goes) -> Goes {
-    let order = request.order;
-    let mut one = |drive: &mut Drive, request: &Request, cells: &[u8]| {
-        let mut completions = Completions::default();
-        drive.submit(0, request, cells)?;
-        while drive.outstanding() > 0 {
-            if look(drive)?.is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-            if !drive.step(&mut completions)? {
-                return Err(drive.no_room().into());
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    };
-    match order.kind {
-        OrderKind::Read => {}
-        OrderKind::Flush => return one(drive, &Request::of_bytes(HostOp::Flush, 0, 0, false), &[]),
-        OrderKind::Trim => drive.trim(order.offset, order.length.into())?,
-        OrderKind::Write | OrderKind::Zeroes { .. } => {
-            let zeros = vec![0; if order.kind == OrderKind::Write { 0 } else { order.length as usize }];
-            let bytes = if order.kind == OrderKind::Write { &request.payload[..] } else { &zeros };
-            for (number, piece) in bytes.chunks(PIECE).enumerate() {
-                let offset = order.offset + (number * PIECE) as u64;
-                let write = Request::of_bytes(HostOp::Write, offset, piece.len() as u64, order.fua);
-                if one(drive, &write, piece)?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-        }
-    }
-    Ok(ControlFlow::Continue(()))
 }
 
 /// What a drive holds in some sectors, which are in order.

@@ -5,5 +5,6 @@ mod fsyncs;
 mod lies;
 mod log;
 mod shards;
+mod side_by_side;
 mod states;
 mod threads;
