@@ -215,3 +215,27 @@ def test_a_key_value_store_keeps_what_it_answered_and_without_syncs_it_does_not(
     held = run("sync", 80)
     assert held, held.text
     assert not run("nosync", 500), "it is lost, or so damaged that the store cannot be read"
+
+
+def in_process(sample: str, *arguments: str) -> tuple[int, str]:
+    """The exit code and the output of a sample that needs no mount."""
+    done = subprocess.run([sys.executable, SAMPLES / sample, *arguments], capture_output=True, text=True, timeout=300)
+    assert done.returncode in (0, 3), done.stderr
+    return done.returncode, done.stdout
+
+
+def test_sqlite_on_a_disk_in_the_process_keeps_what_its_manual_says() -> None:
+    for journal in ("WAL", "PERSIST"):
+        code, told = in_process("sqlite_in_process.py", journal, "FULL", "2000")
+        assert code == 0, told
+        code, told = in_process("sqlite_in_process.py", journal, "NORMAL", "2000")
+        assert code == 3 and "commits were answered" in told, told
+        code, told = in_process("sqlite_in_process.py", journal, "OFF", "2000")
+        assert code == 3, told
+
+
+def test_file_operations_on_littlefs_survive_unless_its_driver_leaves_out_flushes() -> None:
+    code, told = in_process("littlefs_in_process.py", "1", "60", "3000")
+    assert code == 0, told
+    code, told = in_process("littlefs_in_process.py", "1", "60", "3000", "careless")
+    assert code == 3 and "operations" in told, told

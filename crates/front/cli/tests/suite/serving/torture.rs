@@ -238,7 +238,7 @@ fn files_that_were_synced_survive_on_ext4_and_without_barriers_they_do_not() {
         return;
     }
     let run = |mount: &str, which: &str, states: &str| {
-        let [workload, check] = ["run", "check"].map(|what| sample("posix.py", &format!("{what} {which}")));
+        let [workload, check] = ["run", "check"].map(|what| sample("file_operations.py", &format!("{what} {which}")));
         let options = ["--mount", mount, "--atomic", "4KiB", "--states", states];
         torture(&[&options[..], &["--workload", &workload, "--check", &check]].concat())
     };
@@ -258,7 +258,7 @@ fn the_model_of_file_operations_refuses_files_that_no_cut_leaves() {
     let files = folder.path().join("files");
     std::fs::create_dir_all(files.join("sub")).unwrap();
     let posix = |command: &str| {
-        let program = sample("posix.py", command);
+        let program = sample("file_operations.py", command);
         let mut shell = std::process::Command::new("sh");
         shell.args(["-c", &program]).env("NANDARIUM_MOUNT", &files).env("NANDARIUM_SAID", &said);
         shell.output().unwrap()

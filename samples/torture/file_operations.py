@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Sequences of file operations under power loss, with a model of the files that must survive: for file systems.
 
-    nandarium torture --mount ext4 --atomic 4KiB --workload 'samples/torture/posix.py run 7 60' --check 'samples/torture/posix.py check 7 60'
-    samples/torture/posix.py list 2 | while read n; do nandarium torture --mount ext4 --atomic 4KiB --states 200 \\
-        --workload "samples/torture/posix.py run all $n" --check "samples/torture/posix.py check all $n"; done
+    nandarium torture --mount ext4 --atomic 4KiB --workload 'samples/torture/file_operations.py run 7 60' --check 'samples/torture/file_operations.py check 7 60'
+    samples/torture/file_operations.py list 2 | while read n; do nandarium torture --mount ext4 --atomic 4KiB --states 200 \\
+        --workload "samples/torture/file_operations.py run all $n" --check "samples/torture/file_operations.py check all $n"; done
 
 `run SEED COUNT` makes COUNT operations that the seed draws. `run all SEQUENCE` makes one short sequence: `list LENGTH`
 prints all sequences of a length, each with a sync behind it. Operations: create, write, truncate, rename, link,
@@ -14,7 +14,7 @@ The model is that of POSIX and of journals alike: it demands what a sync has pro
 - `fsync` of a file keeps its contents and size, as long as nothing changes them.
 - `fsync` of a folder keeps the names that are in it, with the files that they name, as long as nothing changes the name.
 - A name whose change is not synced may be the old or the new one, and a file that was changed since may hold any mix of
-  the blocks that were written. It never holds bytes that nobody wrote there.
+  the sectors that were written. It never holds bytes that nobody wrote there.
 """
 
 import itertools
@@ -26,6 +26,7 @@ FOLDER = os.environ.get("NANDARIUM_MOUNT", ".")
 FOLDERS = ["", "sub"]
 NAMES = ["a", "b", "sub/a", "sub/b"]
 BLOCK = 4096
+SECTOR = 512
 BLOCKS = 4
 
 Operation = tuple
@@ -36,9 +37,10 @@ def block(number: int, place: int) -> bytes:
     return (b"%d at %d " % (number, place) * BLOCK)[:BLOCK]
 
 
-def drawn(seed: str, count: int) -> list[Operation]:
+def drawn(seed: str, count: int, without: str = "") -> list[Operation]:
     chance = random.Random(seed)
     weights = {"create": 3, "write": 6, "truncate": 1, "rename": 3, "link": 2, "unlink": 1, "fsync": 3, "fsyncdir": 3}
+    weights.pop(without, None)
     kinds = chance.choices(list(weights), list(weights.values()), k=count)
     return [operation(kind, chance.choice, chance.randrange) for kind in kinds]
 
@@ -95,11 +97,12 @@ class File:
         least, most = min(self.lengths) * BLOCK, max(self.lengths) * BLOCK
         if not least <= len(found) <= most:
             return f"{path} has {len(found)} bytes, and {least} to {most} are possible"
-        for place in range(0, -(-len(found) // BLOCK)):
-            part = found[place * BLOCK : (place + 1) * BLOCK]
+        for at in range(0, len(found), SECTOR):
+            place, part = at // BLOCK, found[at : at + SECTOR]
             numbers = self.past[place]
-            if not any(part == (block(number, place) if number else bytes(BLOCK))[: len(part)] for number in numbers):
-                return f"{path} holds {part[:24]!r} in block {place}, and only blocks of the operations {sorted(numbers)} are possible"
+            begin = at % BLOCK
+            if not any(part == (block(number, place) if number else bytes(BLOCK))[begin : begin + len(part)] for number in numbers):
+                return f"{path} holds {part[:24]!r} at {at}, and only blocks of the operations {sorted(numbers)} are possible"
         return None
 
 
@@ -204,20 +207,23 @@ def run(which: str, number: str) -> None:
         print(place, *done, flush=True)
 
 
+def expected(operations: list[Operation], done: int) -> Model:
+    """The model after so many operations. The next one may have been done in part, and is no promise."""
+    model = Model()
+    for place, one in enumerate(operations[: done + 1], 1):
+        is_promised = place <= done
+        if (is_promised or "fsync" not in one[0]) and model.may(*one):
+            model.do(place, *one)
+    return model
+
+
 def check(which: str, number: str) -> None:
     said = open(os.environ["NANDARIUM_SAID"]).read().splitlines()
     if not said:
         return
-    model, done = Model(), sequence(which, number)
-    for place, one in enumerate(done[: len(said) - 1], 1):
-        if model.may(*one):
-            model.do(place, *one)
-    # The next operation may have been done in part, and is no promise.
-    if len(said) - 1 < len(done) and "fsync" not in (one := done[len(said) - 1])[0] and model.may(*one):
-        model.do(len(said), *one)
     whole = {path: os.path.join(FOLDER, path) for path in NAMES}
     found = {path: open(place, "rb").read() for path, place in whole.items() if os.path.lexists(place)}
-    if problem := model.problem(found):
+    if problem := expected(sequence(which, number), len(said) - 1).problem(found):
         sys.exit(problem)
 
 
