@@ -1,7 +1,8 @@
 //! The contents of a simulated drive after a cut anywhere in its work, found by its own recovery.
 //!
-//! The recording is done again once; at each cut the flash is copied as it is at that moment, and
-//! a second drive comes back from the copy. Requests are under way at once where they were in the recording.
+//! The recording is done again once; at each cut the flash is copied as it is at that moment, and a second drive comes
+//! back from the copy. Requests are under way at once where they were in the recording.
+//!
 //! Simplified: a drive that is faster than the recorded one has completed them earlier. Promises follow the recording.
 
 use crate::drive_image::{DriveImage, Version};

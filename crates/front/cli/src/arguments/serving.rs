@@ -28,7 +28,8 @@ pub struct ServerArguments {
     /// Clients may only read.
     #[arg(long)]
     pub read_only: bool,
-    /// Write the requests down as a trace, in the project's own CSV.
+    /// Write the requests down as a trace, in the project's own CSV. Comments in it tell the time of day and the end of
+    /// each flush, for `nandarium fsyncs`.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Say nothing on standard error but errors.
