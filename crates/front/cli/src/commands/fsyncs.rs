@@ -19,7 +19,11 @@ const ROWS: usize = 20;
 
 pub fn execute(arguments: &FsyncsArguments) -> Result<(), Failure> {
     let open = |path: &Path| File::open(path).map(BufReader::new).map_err(|error| Failure::file(path, "read", &error));
-    let absolute = |path: &Path| std::path::absolute(path).map_err(|error| Failure::file(path, "found", &error));
+    // The log has the names behind symbolic links.
+    let absolute = |path: &Path| {
+        let found = path.canonicalize().or_else(|_| std::path::absolute(path));
+        found.map_err(|error| Failure::file(path, "found", &error))
+    };
     let folder = arguments.folder.as_deref().map(absolute).transpose()?;
     let folder = folder.as_deref().map(Path::to_string_lossy);
     let found = Fsyncs::join(open(&arguments.record)?, open(&arguments.calls)?, folder.as_deref());

@@ -105,6 +105,8 @@ pub struct Calls<R> {
     /// Working folders by process, and the newest.
     folders: HashMap<u32, String>,
     folder: String,
+    /// Folders by the paths that programs use, where these pass through symbolic links.
+    links: HashMap<String, String>,
     /// Descriptors whose writes last when they return.
     synced: BTreeSet<(String, String)>,
     /// Mapped files by first address and the one behind the last.
@@ -126,6 +128,7 @@ impl<R: BufRead> Calls<R> {
             newest: 0,
             folders: HashMap::new(),
             folder: String::new(),
+            links: HashMap::new(),
             synced: BTreeSet::new(),
             maps: Vec::new(),
         }
@@ -304,8 +307,7 @@ impl<R: BufRead> Calls<R> {
         let path = plain(file);
         let lasts = self.synced.contains(&(number.to_owned(), path.clone()))
             || call.name == "pwritev2" && ["RWF_SYNC", "RWF_DSYNC"].iter().any(|flag| call.arguments.contains(flag));
-        let sync = lasts.then(|| Act::Sync { kind: SyncKind::Write, path: Some(path.clone()) });
-        [Act::Wrote(path)].into_iter().chain(sync).collect()
+        vec![if lasts { Act::Sync { kind: SyncKind::Write, path: Some(path) } } else { Act::Wrote(path) }]
     }
 
     fn sync(&self, kind: SyncKind, first: &str, third: &str) -> Option<Act> {
@@ -350,14 +352,25 @@ impl<R: BufRead> Calls<R> {
                 part => parts.push(part),
             }
         }
-        Some(format!("/{}", parts.join("/")))
+        let name = parts.pop().unwrap_or_default();
+        let folder = format!("/{}", parts.join("/"));
+        let folder = self.links.get(&folder).unwrap_or(&folder);
+        Some(format!("{}/{name}", folder.trim_end_matches('/')))
     }
 
     fn open(&mut self, call: &Call, path: Option<String>, flags: &str) -> Vec<Act> {
         let Some(number) = call.value else {
             return path.map(Act::Missing).into_iter().collect();
         };
-        let Some(path) = call.file.as_deref().map(plain).or(path) else { return Vec::new() };
+        let file = call.file.as_deref().map(plain);
+        if let (Some(path), Some(file)) = (&path, &file)
+            && let (Some((folder, name)), Some((of, same))) = (path.rsplit_once('/'), file.rsplit_once('/'))
+            && name == same
+            && folder != of
+        {
+            self.links.insert(folder.to_owned(), of.to_owned());
+        }
+        let Some(path) = file.or(path) else { return Vec::new() };
         let key = (number.to_string(), path.clone());
         if flags.contains("O_SYNC") || flags.contains("O_DSYNC") {
             self.synced.insert(key);

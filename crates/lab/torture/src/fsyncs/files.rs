@@ -2,7 +2,7 @@
 
 use super::calls::Act;
 use super::{Named, SyncKind, Unflushed, Unsynced};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use units::Nanos;
 
 /// Folders that are never on a drive.
@@ -27,13 +27,13 @@ struct File {
 pub(super) struct Files {
     /// The folder of all that counts, with a slash behind it; empty: all.
     folder: String,
-    by_path: HashMap<String, File>,
+    by_path: BTreeMap<String, File>,
     /// Names that no sync of their folder made to last.
     names: BTreeMap<String, Unsynced>,
     /// Names since when the log tells of them.
     named: BTreeMap<String, Unsynced>,
     /// Names that were there before.
-    known: std::collections::HashSet<String>,
+    known: HashSet<String>,
     unflushed: Vec<Unflushed>,
     /// The same of files that did not change as far as the log tells.
     unchanged: Vec<Unflushed>,
@@ -45,6 +45,12 @@ fn parent(path: &str) -> &str {
         Some(("", _)) | None => "/",
         Some((folder, _)) => folder,
     }
+}
+
+/// The paths of a table that are `folder` or in it.
+fn inside<T>(table: &BTreeMap<String, T>, folder: &str) -> Vec<String> {
+    let begin = table.range(folder.to_owned()..).map(|(path, _)| path).take_while(|path| path.starts_with(folder));
+    begin.filter(|path| is_in(path, folder)).cloned().collect()
 }
 
 /// Whether a path is `folder` or in it.
@@ -113,18 +119,19 @@ impl Files {
 
     /// A folder takes along all that is in it.
     fn rename(&mut self, from: &str, to: &str, time: Nanos) {
+        if from == to {
+            return;
+        }
         let moved = |path: &str| format!("{to}{}", &path[from.len()..]);
         self.forget(to);
-        let files: Vec<String> = self.by_path.keys().filter(|path| is_in(path, from)).cloned().collect();
         self.by_path.remove(to);
-        for path in files {
+        for path in inside(&self.by_path, from) {
             if let Some(file) = self.by_path.remove(&path) {
                 self.by_path.insert(moved(&path), file);
             }
         }
         for names in [&mut self.names, &mut self.named] {
-            let inside: Vec<String> = names.keys().filter(|path| is_in(path, from)).cloned().collect();
-            for path in inside {
+            for path in inside(names, from) {
                 if let Some(name) = names.remove(&path) {
                     names.insert(moved(&path), Unsynced { path: moved(&path), ..name });
                 }
@@ -141,7 +148,8 @@ impl Files {
     pub fn sync(&mut self, call: Unflushed, is_flushed: bool) {
         if matches!(call.kind, SyncKind::Sync | SyncKind::Syncfs) {
             let paths: Vec<String> = self.by_path.keys().cloned().collect();
-            let is_dirty = self.by_path.values().any(|file| file.unflushed.is_some()) || !self.names.is_empty();
+            let is_dirty = self.names.keys().any(|name| self.counts(name))
+                || self.by_path.iter().any(|(path, file)| file.unflushed.is_some() && self.counts(path));
             for path in paths {
                 self.lasts(&path, &call, is_flushed);
             }
@@ -152,9 +160,10 @@ impl Files {
             return;
         }
         let is_known = self.by_path.contains_key(&call.path);
-        let has_names = self.names.keys().any(|name| parent(name) == call.path);
+        let names: Vec<String> =
+            inside(&self.names, &call.path).into_iter().filter(|name| parent(name) == call.path).collect();
         let file = self.by_path.entry(call.path.clone()).or_default();
-        let is_dirty = !is_known || has_names || file.is_mapped || file.unflushed.is_some();
+        let is_dirty = !is_known || !names.is_empty() || file.is_mapped || file.unflushed.is_some();
         if call.kind == SyncKind::Range {
             if !is_flushed {
                 file.ranges.push(call);
@@ -164,13 +173,17 @@ impl Files {
         if call.kind == SyncKind::Write {
             // The written bytes alone last: other writes may still wait.
             if !is_flushed {
+                file.unflushed = Some(call.span.1);
                 self.unflushed.push(call);
             }
             return;
         }
-        let path = call.path.clone();
-        self.lasts(&path, &call, is_flushed);
-        self.names.retain(|name, unsynced| parent(name) != path || unsynced.time > call.span.0);
+        self.lasts(&call.path, &call, is_flushed);
+        for name in names {
+            if self.names.get(&name).is_some_and(|unsynced| unsynced.time <= call.span.0) {
+                self.names.remove(&name);
+            }
+        }
         if !is_flushed {
             if is_dirty { &mut self.unflushed } else { &mut self.unchanged }.push(call);
         }

@@ -237,7 +237,8 @@ impl Joined<'_> {
             return self.files.change(act, call.begin, call.end);
         };
         let Some(path) = path else {
-            self.counts.nameless += 1;
+            // A descriptor that is not open has no file.
+            *(if call.value.is_some() { &mut self.counts.nameless } else { &mut self.counts.failed }) += 1;
             return;
         };
         if kind != SyncKind::Sync && !self.files.counts(&path) {

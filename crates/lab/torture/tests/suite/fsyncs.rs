@@ -163,8 +163,10 @@ fn a_name_that_was_there_before_is_not_new() {
 #[test]
 fn a_sync_of_an_unchanged_file_needs_no_flush() {
     let fsync = "fsync(3</m/a>) = 0 <0.000100>";
-    let found = joined(&[350, 550], &[(100, OPEN), (200, WRITE), (300, fsync), (500, FOLDER), (700, fsync)]);
+    let closed = (900, "fsync(9) = -1 EBADF (Bad file descriptor) <0.000001>");
+    let found = joined(&[350, 550], &[(100, OPEN), (200, WRITE), (300, fsync), (500, FOLDER), (700, fsync), closed]);
     assert!(found.holds() && found.counts.needless == 1, "{found:?}");
+    assert_eq!((found.counts.failed, found.counts.nameless), (1, 0));
     // A log of syncs alone does not tell that nothing was written.
     assert_eq!(told(&joined(&[350], &[(300, fsync), (500, fsync)])), ["fsync /m/a"]);
 }
@@ -191,6 +193,25 @@ fn all_kinds_of_syncs_are_seen() {
         told(&found),
         ["O_SYNC write /m/s", "msync /m/d", "O_SYNC write /m/e", "sync_file_range /m/e", "syncfs /m/e"]
     );
+}
+
+/// The folder was synced under its own name, and the file renamed under the one of the link.
+#[test]
+fn a_folder_behind_a_symbolic_link_is_the_folder() {
+    let open = r#"open("/link/x/a", O_RDWR|O_CREAT, 0666) = 3</m/a> <0.000010>"#;
+    let calls = [(100, open), (200, WRITE), (300, "fsync(3</m/a>) = 0 <0.000100>")];
+    let rename = (500, r#"rename("/link/x/a", "/link/x/b") = 0 <0.000010>"#);
+    assert_eq!(told(&joined(&[350], &[&calls[..], &[rename]].concat())), ["renamed /m/b"]);
+    assert!(joined(&[350, 650], &[&calls[..], &[rename, (600, FOLDER)]].concat()).holds());
+}
+
+/// A file that was written with `O_SYNC` alone counted as never synced.
+#[test]
+fn a_file_of_synchronous_writes_needs_no_fsync() {
+    let open = r#"open("/m/s", O_WRONLY|O_CREAT|O_SYNC, 0666) = 4</m/s> <0.000010>"#;
+    let write = r#"write(4</m/s>, "x", 1) = 1 <0.000100>"#;
+    let found = joined(&[250, 350], &[(100, open), (200, write), (300, FOLDER)]);
+    assert!(found.holds() && found.counts.flushed == 2, "{found:?}");
 }
 
 #[test]
