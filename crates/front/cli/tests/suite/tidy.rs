@@ -261,3 +261,13 @@ fn the_page_on_unsafe_code_names_each_file_that_has_some() {
     problems.extend(unnamed.map(|(name, _)| format!("docs/unsafe.md does not name {name}")));
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
+
+/// Counting on many blocks took five times as long in the program that users get as in the bench.
+#[test]
+fn crates_that_are_optimised_as_one_are_optimised_for_speed() {
+    let manifest = std::fs::read_to_string(folder().join("../Cargo.toml")).expect("a manifest is text");
+    let profiles = &manifest.parse::<toml::Table>().expect("cargo reads it as well")["profile"];
+    let level = |profile: &str| profiles[profile]["package"].get("nandarium")?.get("opt-level")?.as_integer();
+    assert_eq!(profiles["dist"]["lto"].as_str(), Some("fat"));
+    assert_eq!(level("dist"), Some(3), "the crate that is linked last gives its level to all others");
+}
