@@ -462,7 +462,7 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
         self.below.reset_counters();
     }
 
-    fn save(&self, writer: &mut SnapshotWriter) {
+    fn save(&mut self, writer: &mut SnapshotWriter) {
         assert!(self.write_back.is_idle(), "a drive is drained before its state is saved");
         for area in Area::ALL {
             // Clean pages are on flash as well: the buffer begins without them.

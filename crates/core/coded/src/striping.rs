@@ -241,7 +241,7 @@ impl<F: Flash> PageLayer<F> for CodedStriping<F> {
         self.base.below.reset_counters();
     }
 
-    fn save(&self, writer: &mut SnapshotWriter) {
+    fn save(&mut self, writer: &mut SnapshotWriter) {
         let Flows { reads, writes, codes } = &self.flows;
         assert!(writes.is_quiet() && reads.is_quiet(), "a drive is drained before its state is saved");
         codes.save(writer);

@@ -40,7 +40,7 @@ pub use ops::{Op, Ops};
 pub use parameter::{Named, Parameter, ParameterKind, Role, Value, Values};
 pub use room::Room;
 pub use slots::Slots;
-pub use snapshot::{SnapshotError, SnapshotReader, SnapshotRow, SnapshotWriter};
+pub use snapshot::{Snapshot, SnapshotError, SnapshotReader, SnapshotRow, SnapshotWriter};
 pub use tag::{Tag, TagKind};
 pub use tile::{Tiled, TiledBlock, Tiling};
 pub use timing::{IN_TIME, SERVICE, SIDE_BY_SIDE, TIME};
@@ -300,8 +300,9 @@ pub trait PageLayer<F: Flash> {
     /// Resets the counters (after preconditioning).
     fn reset_counters(&mut self);
 
-    /// Writes the state of a drained drive.
-    fn save(&self, writer: &mut SnapshotWriter);
+    /// Writes the state of a drained drive. A writer that takes tables leaves a layer that only
+    /// [`PageLayer::load`] can make whole again.
+    fn save(&mut self, writer: &mut SnapshotWriter);
 
     /// Restores the state that [`PageLayer::save`] wrote.
     ///

@@ -225,7 +225,7 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
         self.work.array.below.reset_counters();
     }
 
-    fn save(&self, writer: &mut SnapshotWriter) {
+    fn save(&mut self, writer: &mut SnapshotWriter) {
         assert!(self.work.jobs.is_quiet(), "a drive is drained before its state is saved");
         let cache = &self.work.array.cache;
         let delayed = cache.delayed_stripes().into_iter().map(|stripe| {

@@ -18,7 +18,7 @@ mod set;
 pub use address::{BlockId, ChannelId, DieId, Lpn, Ppn, Tpn};
 pub use cause::{CAUSES, Cause, DIE_CAUSES, FIRST_CAUSES, WAIT_KINDS, Wait};
 pub use geometry::{Geometry, GeometryError, Organization, Reciprocal, Shape};
-pub use memory::{prefetch, table};
+pub use memory::{prefetch, table, zeros};
 pub use request::{HostOp, Request, SECTOR_BYTES};
 pub use set::members;
 

@@ -336,17 +336,17 @@ impl<F: TestFlash, L: PageLayer<F> + ?Sized> Rig<F, L> {
     /// # Panics
     /// It does not.
     pub fn reload(&mut self, build: &dyn Fn(&F) -> Box<L>) {
-        let saved = |layer: &L| {
+        let saved = |layer: &mut L| {
             let mut writer = SnapshotWriter::new();
             layer.save(&mut writer);
             writer.into_bytes()
         };
         self.drain();
-        let bytes = saved(&self.layer);
+        let bytes = saved(&mut self.layer);
         self.layer = build(&self.flash);
         let mut reader = SnapshotReader::new(&bytes);
         self.layer.load(&mut reader).expect("the snapshot fits");
-        assert!(reader.is_empty() && saved(&self.layer) == bytes, "a snapshot changes what it holds");
+        assert!(reader.is_empty() && saved(&mut self.layer) == bytes, "a snapshot changes what it holds");
     }
 
     /// Checks every law of the layer.

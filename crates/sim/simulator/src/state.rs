@@ -7,20 +7,28 @@ use crate::clocked::Clocked;
 use crate::drive::Drive;
 use crate::oracle::Oracle;
 use crate::{BlockDevice, DrivePlan};
-use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Tiled, TiledBlock, Tiling};
+use layer::{Snapshot, SnapshotError, SnapshotReader, SnapshotWriter, Tiled, TiledBlock, Tiling};
 use nand::{Ages, CountedFlash, Flash, FlashState, KeptBlock, Oob, PageKind};
 use trace::{Workload, WorkloadError};
 use units::{BlockId, HostOp, Lpn, Ppn, Request};
 
 /// Tables of flash and layers. Contents are not among them.
 #[derive(Clone, Debug)]
-pub struct DriveState(Vec<u8>);
+pub struct DriveState(Snapshot);
 
 impl DriveState {
     /// The state of a drive that no request is under way in. What its layers have under way comes to its end.
     pub fn of(drive: &mut Drive<CountedFlash>) -> Self {
+        Self::written(drive, SnapshotWriter::new())
+    }
+
+    /// As [`DriveState::of`], with the tables of the drive, which is of no use after that.
+    pub fn taken_from(drive: &mut Drive<CountedFlash>) -> Self {
+        Self::written(drive, SnapshotWriter::taking())
+    }
+
+    fn written(drive: &mut Drive<CountedFlash>, mut writer: SnapshotWriter) -> Self {
         drive.drain();
-        let mut writer = SnapshotWriter::new();
         let (rows, faults) = drive.flash().state().export();
         writer.put("flash.blocks", rows.into_iter().flatten());
         writer.put("flash.faults", faults);
@@ -29,12 +37,12 @@ impl DriveState {
         writer.put("flash.ages", ages_ns);
         writer.put("flash.block_reads", reads);
         writer.put("flash.lost", lost);
-        drive.top().save(&mut writer);
-        Self(writer.into_bytes())
+        drive.top_mut().save(&mut writer);
+        Self(writer.into_snapshot())
     }
 
     /// Brings a new drive into the state of a drained smaller one, many times over (see [`layer::PageLayer::tile`]).
-    /// Returns the logical pages that are not written.
+    /// Returns the logical pages that are not written. The smaller drive is of no use after that.
     /// Errors: the tables of the smaller drive cannot be tiled.
     pub(crate) fn tile(
         large: &mut Drive<CountedFlash>,
@@ -42,10 +50,10 @@ impl DriveState {
         tiling: &Tiling,
     ) -> Result<Vec<Lpn>, SnapshotError> {
         small.drain();
-        let mut writer = SnapshotWriter::new();
-        small.top().save(&mut writer);
-        let tables = writer.into_bytes();
-        let tiled = large.top_mut().tile(small.flash().state(), tiling, &mut SnapshotReader::new(&tables))?;
+        let mut writer = SnapshotWriter::taking();
+        small.top_mut().save(&mut writer);
+        let mut tables = writer.into_snapshot();
+        let tiled = large.top_mut().tile(small.flash().state(), tiling, &mut tables.moving_reader())?;
         let flash = small.flash().state();
         tile_blocks(large.flash_mut().state_mut(), flash, &tiled, tiling);
         tile_contents(large.flash_mut().state_mut(), flash, &tiled, tiling);
@@ -63,13 +71,20 @@ impl DriveState {
         Ok(tiled.unwritten)
     }
 
-    /// A state kept elsewhere as [`DriveState::as_bytes`].
-    pub fn from_bytes(bytes: Vec<u8>) -> Self {
-        Self(bytes)
+    /// A state kept elsewhere as [`DriveState::snapshot`].
+    pub(crate) fn from_snapshot(snapshot: Snapshot) -> Self {
+        Self(snapshot)
+    }
+
+    /// The bytes of its tables, one behind the other.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.0.write(&mut bytes).expect("memory takes all");
+        bytes
     }
 
     /// What to keep of it.
-    pub fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn snapshot(&self) -> &Snapshot {
         &self.0
     }
 
@@ -79,18 +94,38 @@ impl DriveState {
     pub fn resume<F: Clocked>(
         &self,
         plan: &DrivePlan,
-        mut state: FlashState,
+        state: FlashState,
         flash: impl FnOnce(FlashState) -> F,
     ) -> Result<Drive<F>, SnapshotError> {
-        let mut reader = SnapshotReader::new(&self.0);
-        load_flash(&mut state, &mut reader)?;
-        state.reset_counters();
-        state.ageing.begin_run();
-        let mut drive = plan.assemble(flash(state));
-        drive.top_mut().load(&mut reader)?;
-        drive.top_mut().reset_counters();
-        Ok(drive)
+        begin(&mut self.0.reader(), plan, state, flash)
     }
+
+    /// As [`DriveState::resume`], with the tables themselves, so that they do not stand twice in memory.
+    /// Errors: the tables are not of such a drive.
+    pub fn into_drive<F: Clocked>(
+        mut self,
+        plan: &DrivePlan,
+        state: FlashState,
+        flash: impl FnOnce(FlashState) -> F,
+    ) -> Result<Drive<F>, SnapshotError> {
+        begin(&mut self.0.moving_reader(), plan, state, flash)
+    }
+}
+
+/// A drive that begins with the tables of a reader.
+fn begin<F: Clocked>(
+    reader: &mut SnapshotReader<'_>,
+    plan: &DrivePlan,
+    mut state: FlashState,
+    flash: impl FnOnce(FlashState) -> F,
+) -> Result<Drive<F>, SnapshotError> {
+    load_flash(&mut state, reader)?;
+    state.reset_counters();
+    state.ageing.begin_run();
+    let mut drive = plan.assemble(flash(state));
+    drive.top_mut().load(reader)?;
+    drive.top_mut().reset_counters();
+    Ok(drive)
 }
 
 /// Gives each block the pages, the wear and the age of the block that it is like.

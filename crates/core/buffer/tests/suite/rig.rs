@@ -129,7 +129,7 @@ impl PageLayer<TimedFlash> for Below {
 
     fn reset_counters(&mut self) {}
 
-    fn save(&self, _: &mut SnapshotWriter) {}
+    fn save(&mut self, _: &mut SnapshotWriter) {}
 
     fn load(&mut self, _: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         Ok(())

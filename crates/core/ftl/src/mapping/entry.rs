@@ -8,6 +8,9 @@
 //! ```
 //!
 //! A page-level mapping has its tombstones in slots; in a log-block mapping the slot is the number of the flash page.
+//!
+//! Tables in memory have these bits inverted, so that an entry without a page is 0: the system gives the memory of a
+//! table of zeros only where it is written.
 
 use units::{Lpn, Ppn};
 
@@ -90,6 +93,17 @@ impl Entry {
     pub const fn from_bits(bits: u32) -> Self {
         Self(bits)
     }
+
+    /// As it lies in a table in memory.
+    #[inline(always)]
+    pub const fn word(self) -> u32 {
+        !self.0
+    }
+
+    #[inline(always)]
+    pub const fn from_word(word: u32) -> Self {
+        Self(!word)
+    }
 }
 
 /// The meaning of a [`Back`] entry.
@@ -143,8 +157,15 @@ impl Back {
         self.0
     }
 
-    pub const fn from_bits(bits: u32) -> Self {
-        Self(bits)
+    /// As it lies in a table in memory.
+    #[inline(always)]
+    pub const fn word(self) -> u32 {
+        !self.0
+    }
+
+    #[inline(always)]
+    pub const fn from_word(word: u32) -> Self {
+        Self(!word)
     }
 }
 
@@ -161,6 +182,7 @@ mod tests {
             (Entry::NOWHERE, Place::Nowhere),
         ] {
             assert_eq!((entry.place(), Entry::from_bits(entry.bits())), (place, entry));
+            assert_eq!(Entry::from_word(entry.word()), entry);
             assert_eq!(entry.is_page(), matches!(place, Place::Page(_)));
         }
         let entries = [Entry::page(Ppn(7)), Entry::tombstone(7), Entry::NOWHERE];
@@ -168,5 +190,6 @@ mod tests {
         assert_eq!(Back::data(Lpn(3)).occupant(), Occupant::Version(Lpn(3)));
         assert_eq!(Back::tombstone(3).occupant(), Occupant::Tombstone(3));
         assert!(Back::RECORD.is_tombstone() && Back::NOTHING.logical().is_none());
+        assert_eq!((Back::from_word(0), Entry::from_word(0)), (Back::NOTHING, Entry::NOWHERE));
     }
 }

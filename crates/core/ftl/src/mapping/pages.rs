@@ -12,10 +12,10 @@ use units::{BlockId, Geometry, Lpn, Ppn};
 /// The map, the back map and what is valid. 4 bytes a logical page, 4 bytes and a bit a flash page.
 pub(super) struct Pages {
     geometry: Geometry,
-    /// Of each logical page: the user's, then the translation pages.
-    map: Vec<Entry>,
-    /// Of each flash page; meaningful while the page is valid or being placed.
-    back: Vec<Back>,
+    /// [`Entry::word`] of each logical page: the user's, then the translation pages.
+    map: Vec<u32>,
+    /// [`Back::word`] of each flash page; meaningful while the page is valid or being placed.
+    back: Vec<u32>,
     /// What is valid, and which blocks may be collected.
     blocks: BlockTable,
     /// Number of the newest version or trim.
@@ -26,8 +26,8 @@ impl Pages {
     pub fn new(geometry: Geometry, logical_pages: u32) -> Self {
         Self {
             geometry,
-            map: units::table(logical_pages as usize, Entry::NOWHERE),
-            back: units::table(geometry.pages() as usize, Back::NOTHING),
+            map: units::zeros(logical_pages as usize),
+            back: units::zeros(geometry.pages() as usize),
             blocks: BlockTable::new(geometry),
             sequence: 1,
         }
@@ -108,36 +108,36 @@ impl Pages {
 
     #[inline(always)]
     pub fn entry(&self, logical: Lpn) -> Entry {
-        self.map[logical.index()]
+        Entry::from_word(self.map[logical.index()])
     }
 
     /// The flash page with the newest version, if there is one.
     #[inline(always)]
     pub fn find(&self, logical: Lpn) -> Option<Ppn> {
-        self.map[logical.index()].on_flash()
+        self.entry(logical).on_flash()
     }
 
     /// As [`Pages::find`], of a page that may not be there.
     #[inline]
     pub fn find_soon(&self, logical: usize) -> Option<Ppn> {
-        self.map.get(logical)?.on_flash()
+        Entry::from_word(*self.map.get(logical)?).on_flash()
     }
 
     #[inline(always)]
     pub fn back(&self, page: Ppn) -> Back {
-        self.back[page.index()]
+        Back::from_word(self.back[page.index()])
     }
 
     /// The contents of the pages of a block, `count` of them from its first one on.
-    pub fn backs(&self, first: Ppn, count: usize) -> &[Back] {
-        &self.back[first.index()..first.index() + count]
+    pub fn backs(&self, first: Ppn, count: usize) -> impl Iterator<Item = Back> {
+        self.back[first.index()..first.index() + count].iter().map(|word| Back::from_word(*word))
     }
 
     /// The newest version goes to `page`. The caller drops the replaced version.
     #[inline(always)]
     pub fn place(&mut self, logical: Lpn, page: Ppn) {
-        self.map[logical.index()] = Entry::page(page);
-        self.back[page.index()] = Back::data(logical);
+        self.map[logical.index()] = Entry::page(page).word();
+        self.back[page.index()] = Back::data(logical).word();
         self.blocks.validate(page);
     }
 
@@ -145,8 +145,8 @@ impl Pages {
     #[inline(always)]
     pub fn relocate(&mut self, logical: Lpn, from: Ppn, to: Ppn) {
         debug_assert!(self.find(logical) == Some(from), "logical page {logical} moves from where it is not");
-        self.map[logical.index()] = Entry::page(to);
-        self.back[to.index()] = Back::data(logical);
+        self.map[logical.index()] = Entry::page(to).word();
+        self.back[to.index()] = Back::data(logical).word();
         self.blocks.invalidate(from);
         self.blocks.validate(to);
     }
@@ -161,7 +161,7 @@ impl Pages {
 
     /// A page that is no newest version holds something.
     pub fn label(&mut self, page: Ppn, back: Back) {
-        self.back[page.index()] = back;
+        self.back[page.index()] = back.word();
     }
 
     /// As [`Pages::label`], and the page is valid.
@@ -180,7 +180,7 @@ impl Pages {
     #[inline]
     pub fn unmap(&mut self, logical: Lpn, entry: Entry) {
         debug_assert!(!entry.is_page(), "an entry that names a page is written as that page is placed");
-        self.map[logical.index()] = entry;
+        self.map[logical.index()] = entry.word();
     }
 
     #[inline]
@@ -204,7 +204,7 @@ impl Pages {
     /// Brings the entry of the contents of a page.
     #[inline]
     pub fn prefetch_entry_of(&self, page: Ppn) {
-        units::prefetch(&self.map, self.back[page.index()].bits() as usize);
+        units::prefetch(&self.map, self.back(page).bits() as usize);
     }
 
     /// Bytes of the map.
@@ -241,9 +241,9 @@ impl Pages {
     }
 
     /// `map_section`, `back_section`: what the maps are called in the snapshot.
-    pub fn save(&self, writer: &mut SnapshotWriter, [map_section, back_section]: [&'static str; 2]) {
-        writer.put(map_section, self.map.iter().map(|entry| entry.bits()));
-        writer.put(back_section, self.back.iter().map(|back| back.bits()));
+    pub fn save(&mut self, writer: &mut SnapshotWriter, [map_section, back_section]: [&'static str; 2]) {
+        writer.put_table(map_section, &mut self.map);
+        writer.put_table(back_section, &mut self.back);
         self.blocks.save(writer);
     }
 
@@ -253,18 +253,8 @@ impl Pages {
         reader: &mut SnapshotReader<'_>,
         [map_section, back_section]: [&'static str; 2],
     ) -> Result<(), SnapshotError> {
-        let same_size = |section, found: usize, expected: usize| {
-            let problem = || format!("it has {found} pages, the drive {expected}");
-            if found == expected { Ok(()) } else { Err(SnapshotError::Unfit { section, problem: problem() }) }
-        };
-        // Written in place: the tables are laid out for random access.
-        let map = reader.each::<u32>(map_section)?;
-        same_size(map_section, map.len(), self.map.len())?;
-        self.map.iter_mut().zip(map).for_each(|(entry, bits)| *entry = Entry::from_bits(bits));
-        let back = reader.each::<u32>(back_section)?;
-        same_size(back_section, back.len(), self.back.len())?;
-        self.back.iter_mut().zip(back).for_each(|(back, bits)| *back = Back::from_bits(bits));
-        self.blocks.load(reader)?;
-        Ok(())
+        reader.table(map_section, &mut self.map)?;
+        reader.table(back_section, &mut self.back)?;
+        self.blocks.load(reader)
     }
 }

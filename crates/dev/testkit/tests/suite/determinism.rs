@@ -58,13 +58,13 @@ fn flush() -> units::Request {
 /// Takes a drained drive apart and puts its state into a new one.
 fn resume<F: Clocked>(
     plan: &DrivePlan,
-    drive: Drive<F>,
+    mut drive: Drive<F>,
     state: fn(F) -> nand::FlashState,
     flash: impl Fn(nand::FlashState) -> F,
 ) -> Drive<F> {
     let oracle = drive.oracle().expect("contents are on").clone();
     let mut writer = SnapshotWriter::new();
-    drive.top().save(&mut writer);
+    drive.top_mut().save(&mut writer);
     let bytes = writer.into_bytes();
     let mut next = plan.assemble(flash(state(drive.into_parts().0)));
     let mut reader = SnapshotReader::new(&bytes);

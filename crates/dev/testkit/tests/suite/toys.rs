@@ -208,7 +208,7 @@ impl<F: Flash> PageLayer<F> for Toy {
 
     fn reset_counters(&mut self) {}
 
-    fn save(&self, _: &mut SnapshotWriter) {}
+    fn save(&mut self, _: &mut SnapshotWriter) {}
 
     fn load(&mut self, _: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         Err(SnapshotError::Unfit { section: "toy", problem: "a toy keeps nothing".to_owned() })

@@ -107,7 +107,7 @@ pub(super) fn initial_state(
     if let Some((written, found)) = found {
         watcher.remark("initial state taken from a snapshot");
         return Ok(Initial {
-            image: Image::Tables(DriveState::from_bytes(found.tables)),
+            image: Image::Tables(DriveState::from_snapshot(found.tables)),
             driver: None,
             notes: found.notes,
             written,
@@ -119,7 +119,7 @@ pub(super) fn initial_state(
     let image = Image::of(drive);
     if let (Some((snapshots, identity)), Image::Tables(state)) = (&kept, &image) {
         let texts = [notes.join("\n").into_bytes(), written.to_bytes()];
-        snapshots.store(identity, &texts, state.as_bytes(), watcher);
+        snapshots.store(identity, &texts, state.snapshot(), watcher);
     }
     Ok(Initial { image, driver: None, notes, written })
 }
@@ -170,7 +170,7 @@ fn behind_driver(
 impl Image {
     /// What a drained drive holds.
     fn of(mut drive: Drive<CountedFlash>) -> Self {
-        let state = DriveState::of(&mut drive);
+        let state = DriveState::taken_from(&mut drive);
         let oracle = drive.oracle_mut().map(|oracle| Box::new(std::mem::replace(oracle, Oracle::new(0, 1))));
         if !drive.flash().state().holds_contents() {
             return Image::Tables(state);
@@ -188,8 +188,8 @@ impl Initial {
     ) -> Result<Begun<F>, SnapshotError> {
         let (mut drive, oracle) = match self.image {
             Image::Fresh => (plan.assemble(flash(plan.fresh_state())), None),
-            Image::Tables(state) => (state.resume(plan, plan.fresh_state(), flash)?, None),
-            Image::Moved { flash: moved, oracle, state } => (state.resume(plan, *moved, flash)?, oracle),
+            Image::Tables(state) => (state.into_drive(plan, plan.fresh_state(), flash)?, None),
+            Image::Moved { flash: moved, oracle, state } => (state.into_drive(plan, *moved, flash)?, oracle),
         };
         if let (Some(place), Some(oracle)) = (drive.oracle_mut(), oracle) {
             *place = *oracle;
@@ -460,7 +460,7 @@ mod tests {
         let name = shared_state(&plan, &source)?;
         let initial = initial_state(&plan, &source, None, &mut ()).unwrap();
         let Image::Tables(tables) = initial.image else { panic!("{name} has no tables") };
-        Some((name, tables.as_bytes().to_vec()))
+        Some((name, tables.to_bytes()))
     }
 
     /// A sweep over `flash.read_time` brought the same drive into use for each value.

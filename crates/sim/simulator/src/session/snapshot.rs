@@ -12,7 +12,9 @@ use super::{Watcher, WorkloadSource, beside, rest};
 use crate::DrivePlan;
 use crate::config::flash_keys::PART;
 use crate::config::is_of_time;
-use std::io::{self, Read, Write};
+use layer::Snapshot;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use units::quantity;
@@ -25,6 +27,10 @@ const EXTENSION: &str = "nandstate";
 pub const USUAL_FILES: usize = 12;
 /// Bytes that they take at most. A drive of 1 TB has 2 GB of tables.
 pub const USUAL_BYTES: u64 = 8 << 30;
+/// Bytes of a file that are read at once.
+const BATCH: usize = 1 << 16;
+/// Bytes of the sum at the end.
+const SUM: u64 = 4;
 /// What ends the name of one that is half written.
 const HALF: &str = ".part";
 
@@ -69,7 +75,7 @@ impl KeptState {
 
 /// A state read from a file.
 pub(super) struct Found {
-    pub tables: Vec<u8>,
+    pub tables: Snapshot,
     pub notes: Vec<String>,
     /// Pages that hold something.
     pub written: Vec<u8>,
@@ -115,8 +121,7 @@ impl Snapshots {
     pub(super) fn load(&self, identity: &str, watcher: &mut dyn Watcher) -> Option<Found> {
         let identity = self.identity(identity);
         let path = self.path(&identity);
-        let bytes = std::fs::read(&path).ok()?;
-        match parse(&bytes, &identity) {
+        match parse(&File::open(&path).ok()?, &identity) {
             Ok(found) => found,
             Err(problem) => {
                 watcher.remark(&format!("snapshot {} {problem}; it is computed anew", path.display()));
@@ -127,7 +132,7 @@ impl Snapshots {
 
     /// Keeps a state: its notes and the pages that hold something, and its tables. Failing to do so is remarked upon
     /// and changes nothing else.
-    pub(super) fn store(&self, identity: &str, about: &[Vec<u8>; 2], tables: &[u8], watcher: &mut dyn Watcher) {
+    pub(super) fn store(&self, identity: &str, about: &[Vec<u8>; 2], tables: &Snapshot, watcher: &mut dyn Watcher) {
         let identity = self.identity(identity);
         let path = self.path(&identity);
         let mut head = MAGIC.to_vec();
@@ -135,29 +140,27 @@ impl Snapshots {
             head.extend_from_slice(&(piece.len() as u64).to_le_bytes());
             head.extend_from_slice(piece);
         }
-        let mut sum = crc32fast::Hasher::new();
-        for piece in [&head, tables] {
-            sum.update(piece);
-        }
-        let bytes = (head.len() + tables.len()) as u64;
+        let bytes = head.len() as u64 + tables.bytes();
         if bytes > self.bytes {
             let (bytes, most) = (quantity::format_size(bytes >> 20 << 20), quantity::format_size(self.bytes));
             watcher.remark(&format!("the snapshot of {bytes} is not kept: all snapshots may take {most}"));
             return;
         }
-        // Tables of a large drive are gigabytes: they are not copied to stand behind their head.
-        if let Err(error) = self.write(&path, &[&head, tables, &sum.finalize().to_le_bytes()]) {
+        if let Err(error) = self.write(&path, &head, tables) {
             watcher.remark(&format!("the snapshot could not be kept as {}: {error}", path.display()));
         }
     }
 
     /// Writes beside the place and renames, so that a reader never sees half a file.
-    fn write(&self, path: &Path, pieces: &[&[u8]]) -> io::Result<()> {
+    fn write(&self, path: &Path, head: &[u8], tables: &Snapshot) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
         // Sessions of one process may keep the same state at the same time.
         let beside = path.with_extension(beside::number() + HALF);
-        let mut file = std::fs::File::create(&beside)?;
-        pieces.iter().try_for_each(|piece| file.write_all(piece))?;
+        let mut file = Summed { file: File::create(&beside)?, sum: crc32fast::Hasher::new() };
+        file.write_all(head)?;
+        tables.write(&mut file)?;
+        let Summed { mut file, sum } = file;
+        file.write_all(&sum.finalize().to_le_bytes())?;
         drop(file);
         // By the clock of whoever has the folder.
         let now = std::fs::metadata(&beside)?.modified()?;
@@ -224,33 +227,82 @@ fn number_of(name: &str) -> Option<&str> {
     name.strip_suffix(HALF)?.split_once('.').map(|(_, number)| number)
 }
 
-/// `Ok(None)`: a whole file with another identity.
-fn parse(bytes: &[u8], identity: &str) -> Result<Option<Found>, &'static str> {
-    const CUT: &str = "is cut short";
-    let (body, sum) = bytes.split_last_chunk::<4>().ok_or(CUT)?;
-    if crc32fast::hash(body) != u32::from_le_bytes(*sum) {
+/// A file, and the sum of its bytes up to now.
+struct Summed {
+    file: File,
+    sum: crc32fast::Hasher,
+}
+
+impl Write for Summed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.sum.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+const CUT: &str = "is cut short";
+
+/// `Ok(None)`: a whole file with another identity. Tables of a large drive are gigabytes, so the file is read twice: to
+/// sum its bytes, and into the tables.
+fn parse(file: &File, identity: &str) -> Result<Option<Found>, &'static str> {
+    let body = file.metadata().ok().and_then(|about| about.len().checked_sub(SUM)).ok_or(CUT)?;
+    if !is_whole(file, body).map_err(|_| CUT)? {
         return Err("is damaged (its checksum is wrong)");
     }
-    let mut rest = body.strip_prefix(MAGIC).ok_or("is of another version")?;
-    let mut piece = || -> Result<&[u8], &'static str> {
-        let (length, after) = rest.split_first_chunk::<8>().ok_or(CUT)?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| CUT)?;
-        let (piece, after) = after.split_at_checked(length).ok_or(CUT)?;
-        rest = after;
-        Ok(piece)
-    };
-    if piece()? != identity.as_bytes() {
+    let mut from = BufReader::with_capacity(BATCH, file).take(body);
+    io::Seek::rewind(&mut &*file).map_err(|_| CUT)?;
+    let mut magic = [0; MAGIC.len()];
+    from.read_exact(&mut magic).map_err(|_| CUT)?;
+    if magic != *MAGIC {
+        return Err("is of another version");
+    }
+    if piece(&mut from)? != identity.as_bytes() {
         return Ok(None);
     }
-    let notes = std::str::from_utf8(piece()?).map_err(|_| "is damaged (its text is unreadable)")?;
+    let notes = String::from_utf8(piece(&mut from)?).map_err(|_| "is damaged (its text is unreadable)")?;
     let notes = notes.lines().map(str::to_owned).collect();
-    let written = piece()?.to_vec();
-    Ok(Some(Found { tables: rest.to_vec(), notes, written }))
+    let written = piece(&mut from)?;
+    let tables = Snapshot::read(&mut from).map_err(|_| CUT)?;
+    Ok(Some(Found { tables, notes, written }))
+}
+
+/// Whether the sum of the first `body` bytes of a file stands behind them.
+fn is_whole(file: &File, body: u64) -> io::Result<bool> {
+    let mut from = BufReader::with_capacity(BATCH, file);
+    let (mut sum, mut left) = (crc32fast::Hasher::new(), body);
+    while left > 0 {
+        let bytes = io::BufRead::fill_buf(&mut from)?;
+        let count = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        sum.update(&bytes[..count]);
+        io::BufRead::consume(&mut from, count);
+        left -= count as u64;
+    }
+    let mut stored = [0; SUM as usize];
+    from.read_exact(&mut stored)?;
+    Ok(u32::from_le_bytes(stored) == sum.finalize())
+}
+
+/// The next bytes, behind their number.
+fn piece(from: &mut impl Read) -> Result<Vec<u8>, &'static str> {
+    let mut length = [0; 8];
+    from.read_exact(&mut length).map_err(|_| CUT)?;
+    let (length, mut bytes) = (u64::from_le_bytes(length), Vec::new());
+    let read = from.take(length).read_to_end(&mut bytes).map_err(|_| CUT)?;
+    if read as u64 == length { Ok(bytes) } else { Err(CUT) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use layer::SnapshotWriter;
 
     fn keeper(folder: &Path, files: usize, bytes: u64) -> Snapshots {
         Snapshots { folder: folder.to_path_buf(), build: String::new(), files, bytes }
@@ -261,7 +313,11 @@ mod tests {
     fn states_take_no_more_room_than_they_may() {
         let folder = tempfile::tempdir().unwrap();
         let keeper = keeper(folder.path(), 3, 400);
-        let store = |name: &str, size: usize| keeper.store(name, &[Vec::new(), Vec::new()], &vec![0; size], &mut ());
+        let store = |name: &str, size: usize| {
+            let mut tables = SnapshotWriter::new();
+            tables.put("page.states", vec![0_u8; size]);
+            keeper.store(name, &[Vec::new(), Vec::new()], &tables.into_snapshot(), &mut ());
+        };
         let is_there = |name: &str| keeper.load(name, &mut ()).is_some();
         for name in ["a", "b", "c"] {
             store(name, 100);
@@ -289,7 +345,7 @@ mod tests {
             file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         }
         std::fs::write(folder.path().join("0123.77-2.part"), "").unwrap();
-        keeper.write(&folder.path().join("4567.nandstate"), &[b"state"]).unwrap();
+        keeper.write(&folder.path().join("4567.nandstate"), b"state", &Snapshot::default()).unwrap();
         let is_there = |name: &str| folder.path().join(name).exists();
         assert_eq!(names.map(is_there), [false, true, true]);
         assert!(is_there("0123.77-2.part") && is_there("4567.nandstate"));

@@ -67,14 +67,14 @@ fn snapshots_are_byte_for_byte_what_they_were() {
     let mut wrong = Vec::new();
     for (stack, settings, expected) in SNAPSHOTS {
         let plan = plan(stack, settings);
-        let saved = DriveState::of(&mut used(&plan));
-        let mut again = saved.resume(&plan, plan.fresh_state(), CountedFlash::new).unwrap();
-        assert!(
-            DriveState::of(&mut again).as_bytes() == saved.as_bytes(),
-            "{stack} does not come back as it was saved"
-        );
+        let state = DriveState::of(&mut used(&plan));
+        let saved = state.to_bytes();
+        let mut again = state.resume(&plan, plan.fresh_state(), CountedFlash::new).unwrap();
+        let taken = DriveState::taken_from(&mut again);
+        assert!(taken.to_bytes() == saved, "{stack} does not come back as it was saved");
+        let mut moved = taken.into_drive(&plan, plan.fresh_state(), CountedFlash::new).unwrap();
+        assert!(DriveState::of(&mut moved).to_bytes() == saved, "{stack} does not come back as it was moved");
         let hash = saved
-            .as_bytes()
             .iter()
             .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
         if hash != expected {

@@ -93,7 +93,7 @@ impl<F: Flash, L: MadeUp<F>> PageLayer<F> for MadeUpLayer<L> {
 
     fn reset_counters(&mut self) {}
 
-    fn save(&self, _: &mut SnapshotWriter) {}
+    fn save(&mut self, _: &mut SnapshotWriter) {}
 
     fn load(&mut self, _: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
         Ok(())

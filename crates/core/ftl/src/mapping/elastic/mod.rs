@@ -387,7 +387,7 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
         self.collector.collected = 0;
     }
 
-    fn save(&self, writer: &mut SnapshotWriter) {
+    fn save(&mut self, writer: &mut SnapshotWriter) {
         self.log.save(writer);
         self.collector.save(writer);
     }

@@ -90,7 +90,7 @@ impl Log {
         (self.repairs.healed, self.repairs.rebuilt) = (0, 0);
     }
 
-    pub fn save(&self, writer: &mut SnapshotWriter) {
+    pub fn save(&mut self, writer: &mut SnapshotWriter) {
         assert!(self.stripes.is_empty(), "a drive is drained before its state is saved");
         self.pages.save(writer, SECTIONS);
         writer.put("elastic.numbers", [self.pages.sequence()]);

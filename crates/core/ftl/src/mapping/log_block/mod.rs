@@ -313,7 +313,7 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
         self.tables.reset_counters();
     }
 
-    fn save(&self, writer: &mut SnapshotWriter) {
+    fn save(&mut self, writer: &mut SnapshotWriter) {
         self.tables.save(writer, &self.scheme.shared());
         writer.put("log.scheme", self.scheme.save());
     }

@@ -249,7 +249,7 @@ impl Tables {
     }
 
     /// `shared`: shared log blocks, oldest first.
-    pub(super) fn save(&self, writer: &mut SnapshotWriter, shared: &[BlockId]) {
+    pub(super) fn save(&mut self, writer: &mut SnapshotWriter, shared: &[BlockId]) {
         self.pages.save(writer, SECTIONS);
         self.blocks.save(writer, shared);
         self.jobs.save(writer);

@@ -530,7 +530,7 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
         self.access.reset_counters();
     }
 
-    fn save(&self, writer: &mut SnapshotWriter) {
+    fn save(&mut self, writer: &mut SnapshotWriter) {
         self.save_state(writer);
     }
 

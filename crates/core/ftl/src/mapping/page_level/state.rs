@@ -43,7 +43,7 @@ impl<A: MapAccess> PageMap<A> {
         Ok(())
     }
 
-    pub(super) fn save_state(&self, writer: &mut SnapshotWriter) {
+    pub(super) fn save_state(&mut self, writer: &mut SnapshotWriter) {
         self.pages.save(writer, SECTIONS);
         self.trims.save(writer);
         self.versions.save(writer);

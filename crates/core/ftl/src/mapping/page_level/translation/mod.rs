@@ -200,8 +200,8 @@ impl<S: Scheme> Translation<S> {
     /// Whether a block was filled with translation pages, valid still or not. Of a block that a power cut left without
     /// a valid page this is not known: it counts as data.
     fn held_translation(&self, flash: &nand::FlashState, pages: &Pages, block: BlockId) -> bool {
-        let programmed = pages.backs(self.geometry.page_at(block, 0), usize::from(flash.block(block).issued));
-        programmed.iter().find_map(|back| back.logical()).is_some_and(|logical| !self.shape.is_users(logical))
+        let mut programmed = pages.backs(self.geometry.page_at(block, 0), usize::from(flash.block(block).issued));
+        programmed.find_map(Back::logical).is_some_and(|logical| !self.shape.is_users(logical))
     }
 
     /// Translation pages with entries of these pages of user data.
