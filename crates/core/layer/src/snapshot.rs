@@ -116,7 +116,7 @@ impl Snapshot {
     /// Writes it as [`SnapshotWriter::into_bytes`] would give it.
     ///
     /// # Errors
-    /// Those of the place where it is written.
+    /// The file or the memory behind `to` takes no more.
     pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
         let mut from = 0;
         let mut bytes = Vec::with_capacity(CHUNK * ENTRY);
@@ -135,7 +135,7 @@ impl Snapshot {
     /// Reads a snapshot to its end.
     ///
     /// # Errors
-    /// Those of the place that it is read from; it ends inside a section.
+    /// The bytes cannot be read, or they end inside a section.
     pub fn read(from: &mut impl Read) -> io::Result<Self> {
         let mut snapshot = Self::default();
         loop {
@@ -250,7 +250,7 @@ impl SnapshotWriter {
         self.bytes
     }
 
-    /// The snapshot.
+    /// The snapshot, with the tables that were taken.
     pub fn into_snapshot(self) -> Snapshot {
         Snapshot { bytes: self.bytes, tables: self.taken.unwrap_or_default() }
     }
@@ -266,7 +266,7 @@ fn put_head(bytes: &mut Vec<u8>, section: &str, size: u8, count: usize) {
 /// Reads the state of a drive back, table by table in the order written.
 #[derive(Debug)]
 pub struct SnapshotReader<'a> {
-    /// What is left of them.
+    /// The bytes that are left.
     bytes: &'a [u8],
     whole: usize,
     /// Tables that are not among the bytes, each with its place.
