@@ -38,7 +38,7 @@ pub use state::{
     Ageing, AgeingOptions, Ages, BlockRow, BlockUse, Blocks, Correction, Counters, ErrorRate, FlashState, LawBroken,
     RefreshLimits, Running, lost_share,
 };
-pub use timed::{Blame, Choice, Closeup, Recorder, RecorderPlan, Served, Slice, TimedFlash, Work};
+pub use timed::{Blame, Choice, Closeup, DieTrouble, Recorder, RecorderPlan, Served, Slice, TimedFlash, Window, Work};
 
 /// "No such page, command or slot" inside packed records; outside them it is an `Option`.
 pub(crate) const NIL: u32 = u32::MAX;

@@ -70,7 +70,9 @@ pub use byte_drive::ByteDrive;
 pub use embedded::NorError;
 pub use error::DriveError;
 pub use extents::Extent;
-pub use faults::{ActiveFault, CLAUSES, Effect, FAULTS, Fault, FaultKind, HostFault, Injected, Selection};
+pub use faults::{
+    ActiveFault, CLAUSES, Effect, FAULTS, Fault, FaultKind, HostFault, Injected, MOST_OLDER_BYTES, Selection,
+};
 pub use image::{FileDamage, FlashFile};
 pub use left_by_cut::LeftByCut;
 pub use measure::Smart;

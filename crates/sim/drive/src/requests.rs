@@ -282,6 +282,7 @@ impl Drive {
         if let Some(faults) = self.faults.as_mut().filter(|_| was_on) {
             faults.power_cut(now, seed);
         }
+        self.count_hits();
         self.power = match std::mem::replace(&mut self.power, Power::Between) {
             Power::On(host) => {
                 let drive = host.drive();
@@ -315,6 +316,7 @@ impl Drive {
             measuring.begin_again(self.written());
             self.measuring = Some(measuring);
         }
+        self.set_troubles();
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use crate::error::DriveError;
 use crate::faults::{ActiveFault, Fault, Faults, Injected, OF_FAULTS, Sent};
 use crate::requests::{Drive, Power};
+use nand::DieTrouble;
 use simulator::Completions;
 use units::{BlockId, HostOp, Request};
 
@@ -26,7 +27,11 @@ impl Drive {
                         self.bytes()
                     )));
                 }
+                if let Some(die) = fault.on.die {
+                    check_part("die", die, self.plan.array.dies())?;
+                }
                 self.faults.get_or_insert_with(|| Box::new(Faults::new(sectors, page.into()))).arm(now, fault);
+                self.set_troubles();
                 return Ok(());
             }
             Fault::Off => {
@@ -48,6 +53,26 @@ impl Drive {
     pub fn end_faults(&mut self) {
         let now = self.now();
         self.faults.iter_mut().for_each(|faults| faults.disarm(now));
+        self.set_troubles();
+    }
+
+    /// Tells the flash which dies answer late, and counts the commands that were delayed so far.
+    pub(crate) fn set_troubles(&mut self) {
+        self.count_hits();
+        let (Some(faults), Power::On(host)) = (&self.faults, &mut self.power) else { return };
+        let troubles = faults.troubles(|die| self.plan.array.mapped_dies(&[die]));
+        host.drive_mut().flash_mut().set_troubles(self.before, troubles);
+    }
+
+    /// Commands that faults of dies have delayed since they were counted last.
+    fn troubles(&self) -> &[DieTrouble] {
+        if let Power::On(host) = &self.power { host.drive().flash().troubles() } else { &[] }
+    }
+
+    /// Counts the commands that faults of dies have delayed. The flash is told of the faults anew, or ends, after this.
+    pub(crate) fn count_hits(&mut self) {
+        let troubles = self.troubles().to_vec();
+        self.faults.iter_mut().for_each(|faults| faults.count_hits(&troubles));
     }
 
     /// Numbers of faults that, since the last call, have begun to keep no older bytes of further sectors.
@@ -63,11 +88,7 @@ impl Drive {
             Fault::Block(block) => ("block", block, self.plan.geometry.blocks()),
             _ => return Ok(()),
         };
-        if number >= count {
-            return Err(DriveError::Unsupported(format!(
-                "there is no {what} {number}: this drive has {count}, numbered from 0"
-            )));
-        }
+        check_part(what, number, count)?;
         let drive = self.host()?.drive_mut();
         if let Fault::Block(block) = fault {
             drive.flash_mut().state_mut().lose_block(BlockId(block));
@@ -87,7 +108,7 @@ impl Drive {
 
     /// Faults of requests and power cuts that were given and are not over.
     pub fn active_faults(&self) -> Vec<ActiveFault> {
-        self.faults.as_ref().map_or_else(Vec::new, |faults| faults.active(self.now()))
+        self.faults.as_ref().map_or_else(Vec::new, |faults| faults.active(self.now(), self.troubles()))
     }
 
     /// The log of faults since the last call, in order: those that were given, and the hits of faults of requests and
@@ -114,16 +135,19 @@ impl Drive {
         }
         let Some(faults) = &mut self.faults else { return Ok(()) };
         faults.take_in(now, before, &mut completions);
-        let (sent, wants_older) = faults.submit(now, tag, request, cells);
+        let sent = faults.submit(now, tag, request, cells);
+        let reads = faults.take_reads();
         let (request, changed) = match sent {
             Sent::Nothing => return Ok(()),
             Sent::AsAsked => (*request, None),
             Sent::Changed(request, cells) => (request, cells),
         };
         let device = self.host()?.device();
-        if wants_older {
-            // It finds the pages before the write that is given after it.
-            device.submit_cells(OF_FAULTS, &Request { op: HostOp::Read, fua: false, ..request }, &[]);
+        for (first_sector, end) in reads {
+            // It finds the pages before the request that is given after it.
+            let sectors = (end - first_sector) as u32;
+            let read = Request { op: HostOp::Read, fua: false, first_sector, sectors, ..request };
+            device.submit_cells(OF_FAULTS, &read, &[]);
         }
         device.submit_cells(tag, &request, changed.as_deref().unwrap_or(cells));
         Ok(())
@@ -155,4 +179,10 @@ impl Drive {
             faults.release(now, completions);
         }
     }
+}
+
+/// Whether a drive with `count` parts of a kind has this one.
+fn check_part(what: &str, number: u32, count: u32) -> Result<(), DriveError> {
+    let refused = || format!("there is no {what} {number}: this drive has {count}, numbered from 0");
+    if number < count { Ok(()) } else { Err(DriveError::Unsupported(refused())) }
 }

@@ -465,7 +465,7 @@ impl Chips {
             return;
         }
         self.observer.array_begins(index, self.schedule.now);
-        self.schedule.arm(Due::Die(index), self.array_ns(kind, gang) + self.times.part.command_ns);
+        self.arm_array(index, self.array_ns(kind, gang) + self.times.part.command_ns);
     }
 
     /// A page has moved. The read that has ended by that, or NIL.
@@ -543,7 +543,7 @@ impl Chips {
         die.array = gang;
         die.suspends = 0;
         self.observer.array_begins(index, self.schedule.now);
-        self.schedule.arm(Due::Die(index), self.array_ns(Kind::Program, gang));
+        self.arm_array(index, self.array_ns(Kind::Program, gang));
         if self.options.cache_program || self.options.suspend == SuspendOption::ProgramErase {
             let slot = self.commands.get(gang);
             self.occupy(index, gang, [slot.cause, slot.root]);
@@ -732,8 +732,7 @@ impl Chips {
         die.commanded = false;
         let gang = die.array;
         self.observer.array_begins(index, self.schedule.now);
-        let time = self.array_ns(self.commands.get(gang).kind, gang);
-        self.schedule.arm(Due::Die(index), time);
+        self.arm_array(index, self.array_ns(self.commands.get(gang).kind, gang));
     }
 
     #[inline]

@@ -39,6 +39,7 @@ mod parked;
 mod schedule;
 mod tickets;
 mod times;
+mod trouble;
 
 use crate::NIL;
 use crate::flash::Event;
@@ -48,9 +49,11 @@ use chips::Chips;
 use controller::Controller;
 use gather::Gather;
 use schedule::Due;
+use trouble::Troubles;
 use units::Nanos;
 
 pub use observer::{Blame, Choice, Closeup, Recorder, RecorderPlan, Served, Slice, Work};
+pub use trouble::{DieTrouble, Window};
 
 /// Flash in virtual time: see the module description.
 #[derive(Clone, Debug)]
@@ -122,6 +125,16 @@ impl TimedFlash {
             Some(time) => schedule.arm(due, time.saturating_sub(schedule.now)),
             None => schedule.disarm(due),
         }
+    }
+
+    /// From now on these dies answer late. `before`: the time of their clock at which the clock of the flash began, ns.
+    pub fn set_troubles(&mut self, before: Nanos, all: Vec<DieTrouble>) {
+        self.controller.chips.schedule.troubles = Troubles { all, before };
+    }
+
+    /// The dies that answer late, with the commands that were delayed.
+    pub fn troubles(&self) -> &[DieTrouble] {
+        &self.controller.chips.schedule.troubles.all
     }
 
     /// Whether an event is pending: a command on a die or channel, or a timer.

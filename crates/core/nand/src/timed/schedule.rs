@@ -1,6 +1,7 @@
 //! The clock, and the events that are due. Of events due at one moment, dies come first, then channels, memory and
 //! timers, each kind by its number.
 
+use super::trouble::Troubles;
 use engine::EventQueue;
 use units::Nanos;
 
@@ -26,12 +27,15 @@ pub(super) struct Schedule {
     dies: u32,
     /// Event number of memory; those of timers follow.
     memory: u32,
+    /// Dies that answer late on command.
+    pub troubles: Troubles,
 }
 
 impl Schedule {
     pub fn new(dies: u32, channels: u32, timers: u32) -> Self {
         let memory = dies + channels;
-        Self { now: 0, queue: EventQueue::new((memory + 1 + timers) as usize), dies, memory }
+        let queue = EventQueue::new((memory + 1 + timers) as usize);
+        Self { now: 0, queue, dies, memory, troubles: Troubles::default() }
     }
 
     /// The latest time of an event, ns (see [`EventQueue::time_limit`]).

@@ -1,4 +1,4 @@
-//! Sectors that a power cut damages: those that were written and not flushed.
+//! Sectors that a power cut damages: sectors that were written and not flushed, or on command flushed as well.
 
 use engine::random::Stream;
 use std::collections::BTreeMap;
@@ -29,9 +29,16 @@ pub(super) struct Unflushed {
     clock: u64,
     /// Flushes under way: tags, and the writes that were answered before each.
     flushes: Vec<(u32, u64)>,
+    /// Flushed sectors stay among them.
+    with_flushed: bool,
 }
 
 impl Unflushed {
+    /// None yet. `with_flushed`: sectors that are flushed stay among them.
+    pub fn new(with_flushed: bool) -> Self {
+        Self { with_flushed, ..Self::default() }
+    }
+
     /// A request is given to the drive.
     pub fn submitted(&mut self, tag: u32, request: &Request) {
         match request.op {
@@ -50,11 +57,11 @@ impl Unflushed {
             HostOp::Flush => {
                 let Some(place) = self.flushes.iter().position(|(own, _)| *own == tag) else { return };
                 let (_, covered) = self.flushes.swap_remove(place);
-                if !failed {
+                if !failed && !self.with_flushed {
                     self.answered.retain(|_, answered| *answered > covered);
                 }
             }
-            HostOp::Write if request.fua && !failed => {
+            HostOp::Write if request.fua && !failed && !self.with_flushed => {
                 for sector in request.first_sector..request.end_sector() {
                     self.answered.remove(&sector);
                 }

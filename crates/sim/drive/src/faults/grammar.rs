@@ -143,38 +143,48 @@ pub const FAULTS: [FaultKind; 19] = [
     FaultKind {
         name: "stale",
         form: "stale [CLAUSES]",
-        doc: "A read brings the data before the last write, of sectors written since the fault was given. \
-              The fault keeps older data of at most 64 MiB, and leaves further sectors alone.",
+        doc: concat!(
+            "A read brings the data before the last write or trim, of sectors changed since the fault was given. The \
+             fault keeps older data of at most ",
+            most_older_mib!(),
+            " MiB, and leaves further sectors alone."
+        ),
         example: "stale in 0..1MiB share 10%",
         takes: Takes::Requests(Value::None(Effect::Stale), READS, READS),
     },
     FaultKind {
         name: "cut-unreadable",
         form: "cut-unreadable [CLAUSES]",
-        doc: "After a power cut, sectors written since the last flush fail with EIO until they are written again.",
+        doc: "After a power cut, sectors written since the fault was given and not flushed fail with EIO until they \
+              are written again.",
         example: "cut-unreadable share 20%",
         takes: Takes::Requests(Value::None(Effect::CutUnreadable), WRITES, WRITES),
     },
     FaultKind {
         name: "cut-zeros",
         form: "cut-zeros [CLAUSES]",
-        doc: "After a power cut, sectors written since the last flush read as zeros until they are written again.",
+        doc: "After a power cut, sectors written since the fault was given and not flushed read as zeros until they \
+              are written again.",
         example: "cut-zeros share 20%",
         takes: Takes::Requests(Value::None(Effect::CutZeros), WRITES, WRITES),
     },
     FaultKind {
         name: "cut-garbage",
         form: "cut-garbage [CLAUSES]",
-        doc: "After a power cut, sectors written since the last flush hold random bytes until they are written again.",
+        doc: "After a power cut, sectors written since the fault was given and not flushed hold random bytes until \
+              they are written again.",
         example: "cut-garbage share 20%",
         takes: Takes::Requests(Value::None(Effect::CutGarbage), WRITES, WRITES),
     },
     FaultKind {
         name: "cut-old",
         form: "cut-old [CLAUSES]",
-        doc: "After a power cut, sectors written since the last flush hold the bytes before the last write, if it came \
-              after the fault was given. The fault keeps older data of at most 64 MiB, and leaves further sectors \
-              alone.",
+        doc: concat!(
+            "After a power cut, sectors written since the fault was given and not flushed hold the bytes before their \
+             last write or trim. The fault keeps older data of at most ",
+            most_older_mib!(),
+            " MiB, and leaves further sectors alone."
+        ),
         example: "cut-old share 20% unit 1MiB",
         takes: Takes::Requests(Value::None(Effect::CutOld), WRITES, WRITES),
     },
@@ -188,7 +198,7 @@ pub const FAULTS: [FaultKind; 19] = [
 ];
 
 /// What may follow the name of a fault of requests, in any order, each with its meaning.
-pub const CLAUSES: [(&str, &str); 8] = [
+pub const CLAUSES: [(&str, &str); 10] = [
     ("reads writes trims flushes", "The requests that are hit. Several may be named."),
     ("in FROM..END", "Only requests with a sector in these bytes, for example `in 4KiB..1MiB` or `in 1GiB..`."),
     ("share P%", "Each of these requests with this chance."),
@@ -196,6 +206,8 @@ pub const CLAUSES: [(&str, &str); 8] = [
     ("for TIME", "The fault ends after this time."),
     ("every TIME", "The fault begins again after this time, with `stall` or with `for`."),
     ("unit SIZE", "After a power cut, sectors of an aligned unit of this size are damaged as one."),
+    ("flushed", "A power cut damages flushed sectors as well, as a drive does that lies about flushes."),
+    ("die N", "With `stall` and `slow`: all commands of this die, in place of requests."),
     ("seed N", "The seed of chances, bits and places. The default is the number of the fault."),
 ];
 
@@ -297,6 +309,10 @@ fn count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is not a whole number"))
 }
 
+fn die(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a number of a die"))
+}
+
 /// A size in sectors.
 fn unit(text: &str) -> Result<u64, String> {
     let bytes = quantity::parse_size(text).map_err(|error| error.to_string())?;
@@ -329,6 +345,9 @@ fn selection(words: &mut SplitWhitespace<'_>, may: &[HostOp], usual: &[HostOp]) 
             if !may.contains(op) {
                 return Err(format!("{word} cannot have this fault"));
             }
+            if on.has(*op) {
+                return Err(format!("`{word}` is given twice"));
+            }
             on.ops |= 1 << op.index();
             continue;
         }
@@ -343,6 +362,8 @@ fn selection(words: &mut SplitWhitespace<'_>, may: &[HostOp], usual: &[HostOp]) 
             "for" => on.lasts = Some(time(next(words, "the time")?)?),
             "every" => on.every = Some(time(next(words, "the time")?)?),
             "unit" => on.unit = unit(next(words, "the size")?)?,
+            "die" => on.die = Some(die(next(words, "the number of the die")?)?),
+            "flushed" => on.flushed = true,
             "seed" => on.seed = Some(count(next(words, "the seed")?)?),
             word => {
                 let clauses: Vec<&str> = CLAUSES.iter().map(|(form, _)| *form).collect();
@@ -356,15 +377,27 @@ fn selection(words: &mut SplitWhitespace<'_>, may: &[HostOp], usual: &[HostOp]) 
     Ok(on)
 }
 
+/// All commands of a die.
+fn of_die(die: Option<u32>) -> Selection {
+    Selection { die, ..Selection::of(ALL) }
+}
+
 /// Clauses that do not go together.
 fn check(effect: Effect, on: &Selection) -> Result<(), String> {
-    let lasts = if let Effect::Stall(time) = effect { Some(time) } else { on.lasts };
+    let lasts = HostFault { effect, on: *on }.window(0).lasts;
     let problem = match () {
         () if on.count == Some(0) => "a fault of no requests does nothing: leave out `count 0`, or count from 1",
         () if matches!(effect, Effect::Stall(_)) && on.lasts.is_some() => "a stall ends by itself: leave out `for`",
         () if effect.is_of_cuts() && (on.lasts, on.every, on.count) != (None, None, None) => {
             "a power cut has sectors, and no time or requests: leave out `count`, `for` and `every`"
         }
+        () if on.die.is_some() && !matches!(effect, Effect::Stall(_) | Effect::Slow(_)) => {
+            "`die` belongs to `stall` and `slow`: leave it out"
+        }
+        () if on.die.is_some() && *on != (Selection { lasts: on.lasts, every: on.every, ..of_die(on.die) }) => {
+            "a die has commands, and no requests: leave out operations, `in`, `share`, `count` and `seed`"
+        }
+        () if !effect.is_of_cuts() && on.flushed => "`flushed` belongs to power cuts: leave it out",
         () if !effect.is_of_cuts() && on.unit > 1 => "`unit` belongs to power cuts: leave it out",
         () if on.every.is_some() && lasts.is_none() => "`every` needs `for`",
         () if on.every.zip(lasts).is_some_and(|(every, lasts)| every <= lasts) => {

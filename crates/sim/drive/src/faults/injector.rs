@@ -5,13 +5,13 @@
 use super::cuts::{Damage, Damaged, Unflushed};
 use super::grammar::row_of;
 use super::log::Injected;
-use super::older::{Before, Older};
-use super::{Effect, HostFault, Selection};
+use super::older::{Before, MOST, Older, PIECE};
+use super::{Effect, HostFault};
 use engine::random::Stream;
-use nand::WaitVector;
+use nand::{DieTrouble, WaitVector};
 use simulator::{Completion, Completions};
 use std::collections::{BTreeMap, BTreeSet};
-use units::{HostOp, Nanos, Request, SECTOR_BYTES};
+use units::{DieId, HostOp, Nanos, Request, SECTOR_BYTES};
 
 const SECTOR: usize = SECTOR_BYTES as usize;
 /// Tag of reads for stale contents.
@@ -25,7 +25,7 @@ pub struct ActiveFault {
     pub number: u32,
     /// The fault in words.
     pub text: String,
-    /// Requests that it has hit, or sectors that it has damaged after a cut.
+    /// Requests that it has hit, commands of a die that it has delayed, or sectors that it has damaged after a cut.
     pub hits: u64,
 }
 
@@ -56,12 +56,7 @@ struct Armed {
 impl Armed {
     /// When the present time of the fault ends; `None`: it does not hold now.
     fn until(&self, now: Nanos) -> Option<Nanos> {
-        let Selection { lasts, every, .. } = self.fault.on;
-        let lasts = if let Effect::Stall(time) = self.fault.effect { Some(time) } else { lasts };
-        let Some(lasts) = lasts else { return Some(Nanos::MAX) };
-        let passed = now - self.since;
-        let begun = every.map_or(0, |every| passed / every * every);
-        (passed - begun < lasts).then(|| (self.since + begun).saturating_add(lasts))
+        self.fault.window(self.since).until(now)
     }
 
     fn is_over(&self, now: Nanos) -> bool {
@@ -70,7 +65,7 @@ impl Armed {
 
     /// The sectors of a request that may be hit now.
     fn reach(&self, now: Nanos, request: &Request) -> Option<(u64, u64)> {
-        let is_on = self.left != Some(0) && self.until(now).is_some();
+        let is_on = self.fault.on.die.is_none() && self.left != Some(0) && self.until(now).is_some();
         is_on.then(|| self.fault.on.overlap(request.op, request.first_sector, request.end_sector())).flatten()
     }
 
@@ -85,7 +80,7 @@ impl Armed {
         is_hit
     }
 
-    /// Whether the bytes before a write of these sectors are needed later.
+    /// Whether the bytes before a write or trim of these sectors are needed later.
     fn wants_older(&self, first: u64, end: u64) -> bool {
         let op = match self.fault.effect {
             Effect::Stale => HostOp::Read,
@@ -139,8 +134,12 @@ pub(crate) struct Faults {
     held: BTreeMap<(Nanos, u64), Held>,
     answers: u64,
     altered: Vec<Altered>,
-    /// Reads of bytes before writes, under way.
+    /// Reads of bytes before writes and trims, under way.
     before: Vec<Before>,
+    /// Sectors of such reads that the drive does not have yet.
+    to_read: Vec<(u64, u64)>,
+    /// Answers to writes and trims before which such a read has not ended.
+    parked: Vec<Held>,
     /// Numbers of faults that keep no older bytes of further sectors.
     pub at_limit: Vec<u32>,
     damaged: Damaged,
@@ -161,7 +160,7 @@ impl Faults {
         self.numbered += 1;
         let number = self.numbered;
         let stream = Stream::new(fault.on.seed.unwrap_or(number.into()), "fault");
-        let (left, unflushed, older) = (fault.on.count, Unflushed::default(), Older::default());
+        let (left, unflushed, older) = (fault.on.count, Unflushed::new(fault.on.flushed), Older::default());
         let armed = Armed { number, fault, since: now, left, hits: 0, stream, unflushed, older };
         self.log.push(Injected { given: Some(fault.to_string()), ..armed.entry(now) });
         self.armed.push(armed);
@@ -175,18 +174,48 @@ impl Faults {
     }
 
     /// Faults that are not over.
-    pub fn active(&self, now: Nanos) -> Vec<ActiveFault> {
+    /// `troubles`: dies that answer late, with hits that were not counted yet.
+    pub fn active(&self, now: Nanos, troubles: &[DieTrouble]) -> Vec<ActiveFault> {
         let active = self.armed.iter().filter(|armed| !armed.is_over(now));
-        let told =
-            |armed: &Armed| ActiveFault { number: armed.number, text: armed.fault.to_string(), hits: armed.hits };
+        let told = |armed: &Armed| {
+            let (number, text) = (armed.number, armed.fault.to_string());
+            ActiveFault { number, text, hits: armed.hits + hits_of(number, troubles) }
+        };
         active.map(told).collect()
     }
 
-    /// The host gives a request: what the drive is to serve, and whether the bytes before it are needed later.
-    pub fn submit(&mut self, now: Nanos, tag: u32, request: &Request, cells: &[u8]) -> (Sent, bool) {
+    /// The dies that answer late. `dies`: the dies of the layers that a die of the drive is.
+    pub fn troubles(&self, dies: impl Fn(u32) -> Vec<DieId>) -> Vec<DieTrouble> {
+        let mut troubles = Vec::new();
+        for Armed { number, fault, since, .. } in &self.armed {
+            let slows = if let Effect::Slow(factor) = fault.effect { Some(factor) } else { None };
+            let (number, window) = (*number, fault.window(*since));
+            let dies = fault.on.die.into_iter().flat_map(&dies);
+            troubles.extend(dies.map(|die| DieTrouble { number, die, window, slows, hits: 0 }));
+        }
+        // A die that does nothing for a time works no faster after it.
+        troubles.sort_by_key(|trouble| trouble.slows.is_none());
+        troubles
+    }
+
+    /// Commands of dies were delayed.
+    pub fn count_hits(&mut self, troubles: &[DieTrouble]) {
+        for armed in &mut self.armed {
+            armed.hits += hits_of(armed.number, troubles);
+        }
+    }
+
+    /// The reads that the drive is to have before the request that was given last: they find the bytes before it.
+    pub fn take_reads(&mut self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.to_read)
+    }
+
+    /// The host gives a request. The answer tells the request that the drive is to serve.
+    pub fn submit(&mut self, now: Nanos, tag: u32, request: &Request, cells: &[u8]) -> Sent {
         self.end(now);
         let Some((at, sectors)) = self.hit(now, request) else {
-            return (Sent::AsAsked, self.given(now, tag, request));
+            self.given(now, tag, request);
+            return Sent::AsAsked;
         };
         let armed = &mut self.armed[at];
         let mut entry = armed.entry(now).at(request.op, sectors);
@@ -197,28 +226,29 @@ impl Faults {
                 let bit = (sectors.0 - request.first_sector) * SECTOR_BYTES * 8 + bit;
                 if request.op != HostOp::Write {
                     self.alter(tag, *request, request, Then::Flip(bit, entry));
-                    return (Sent::AsAsked, false);
+                    return Sent::AsAsked;
                 }
                 self.log.push(flipped(entry, request, bit));
                 // A request without cells writes zeros.
                 let mut cells = cells.to_vec();
                 cells.resize(request.sectors as usize * SECTOR, 0);
                 cells[bit as usize / 8] ^= 1 << (bit % 8);
-                (Sent::Changed(*request, Some(cells)), self.given(now, tag, request))
+                self.given(now, tag, request);
+                Sent::Changed(*request, Some(cells))
             }
             Effect::Stale => {
                 self.alter(tag, *request, request, Then::Older(sectors, entry));
-                (Sent::AsAsked, false)
+                Sent::AsAsked
             }
             Effect::Misdirect => {
-                let Some(place) = elsewhere(armed, request, self.shape) else { return (Sent::AsAsked, false) };
+                let Some(place) = elsewhere(armed, request, self.shape) else { return Sent::AsAsked };
                 entry = entry.at(request.op, whole);
                 entry.to_offset = Some(place * SECTOR_BYTES);
                 self.log.push(entry);
                 let sent = Request { first_sector: place, ..*request };
-                let wants_older = self.given(now, tag, &sent);
+                self.given(now, tag, &sent);
                 self.alter(tag, sent, request, Then::Nothing);
-                (Sent::Changed(sent, None), wants_older)
+                Sent::Changed(sent, None)
             }
             effect => {
                 self.log.push(entry.at(request.op, whole));
@@ -228,7 +258,7 @@ impl Faults {
                 }
                 let done = Completion { tag, request: *request, failed, wait: None, queue_ns: 0 };
                 self.hold(now, now, Held { done, wait: None, cells: Vec::new() });
-                (Sent::Nothing, false)
+                Sent::Nothing
             }
         }
     }
@@ -262,30 +292,39 @@ impl Faults {
         self.armed.retain(|armed| !armed.is_over(now) || is_needed(armed.number));
     }
 
-    /// The drive gets a request. Whether the bytes before it are needed later.
-    fn given(&mut self, now: Nanos, tag: u32, request: &Request) -> bool {
+    /// The drive gets a request.
+    fn given(&mut self, now: Nanos, tag: u32, request: &Request) {
         for armed in self.armed.iter_mut().filter(|armed| armed.fault.effect.is_of_cuts()) {
             armed.unflushed.submitted(tag, request);
         }
         let (first, end) = (request.first_sector, request.end_sector());
-        match request.op {
-            HostOp::Write => {
-                let wants = self.armed.iter().any(|armed| !armed.is_over(now) && armed.wants_older(first, end));
-                if wants {
-                    let damaged = self.damaged.of(first, end);
-                    self.before.push(Before { sectors: (first, end), last: self.numbered, damaged });
-                }
-                self.damaged.renew(first, end);
-                wants
-            }
+        let (first, end) = match request.op {
+            HostOp::Write => (first, end),
             // Pages that it covers in part stay as they were.
             HostOp::Trim => {
                 let page = self.shape.1;
                 let (first, end) = (first.next_multiple_of(page), end / page * page);
-                self.damaged.renew(first, end.max(first));
-                false
+                (first, end.max(first))
             }
-            HostOp::Read | HostOp::Flush => false,
+            HostOp::Read | HostOp::Flush => return,
+        };
+        self.read_before(now, first, end);
+        self.damaged.renew(first, end);
+    }
+
+    /// Asks for the bytes of sectors that change now, if a fault needs them later.
+    fn read_before(&mut self, now: Nanos, first: u64, end: u64) {
+        let wants = |armed: &&mut Armed| !armed.is_over(now) && armed.wants_older(first, end);
+        let known = end.min(first + MOST);
+        let mut is_wanted = false;
+        for armed in self.armed.iter_mut().filter(wants) {
+            armed.older.forget(known, end);
+            is_wanted = true;
+        }
+        for first in (first..known).step_by(PIECE as usize).filter(|_| is_wanted) {
+            let (sectors, last) = ((first, known.min(first + PIECE)), self.numbered);
+            self.before.push(Before { sectors, last, damaged: self.damaged.of(sectors.0, sectors.1) });
+            self.to_read.push(sectors);
         }
     }
 
@@ -327,7 +366,7 @@ impl Faults {
 
     /// Answers that are kept.
     pub fn holding(&self) -> u32 {
-        self.held.len() as u32
+        (self.held.len() + self.parked.len()) as u32
     }
 
     /// Gives the answers that are due. `false`: there are none, and `completions` is as it was.
@@ -363,8 +402,22 @@ impl Faults {
             let wait = done.wait.map(|wait| Box::new(completions.waits[wait]));
             let mut held = Held { done, wait, cells };
             self.came_back(now, &mut held);
-            self.hold(now, held.done.request.arrival + before, held);
+            self.parked.push(held);
         }
+        for held in std::mem::take(&mut self.parked) {
+            if self.awaits_older(&held.done.request) {
+                self.parked.push(held);
+            } else {
+                self.hold(now, held.done.request.arrival + before, held);
+            }
+        }
+    }
+
+    /// Whether the bytes before a change are not known yet: the next read may have to bring them.
+    fn awaits_older(&self, request: &Request) -> bool {
+        let overlaps = |(first, end): (u64, u64)| first < request.end_sector() && request.first_sector < end;
+        let is_change = matches!(request.op, HostOp::Write | HostOp::Trim);
+        is_change && self.before.iter().any(|before| overlaps(before.sectors))
     }
 
     /// Turns the answer of the drive into the answer to the host.
@@ -429,6 +482,8 @@ impl Faults {
         self.altered.clear();
         self.no_room.clear();
         self.before.clear();
+        self.to_read.clear();
+        self.parked.clear();
         self.wake = None;
         // The first fault that hits a sector decides what it holds.
         let mut taken = BTreeSet::new();
@@ -475,6 +530,11 @@ impl Faults {
         let place = self.no_room.iter().position(|own| *own == tag);
         place.map(|place| self.no_room.swap_remove(place)).is_some()
     }
+}
+
+/// Commands that a fault has delayed.
+fn hits_of(number: u32, troubles: &[DieTrouble]) -> u64 {
+    troubles.iter().filter(|trouble| trouble.number == number).map(|trouble| trouble.hits).sum()
 }
 
 /// The entry of a bit that was flipped, by its place from the first bit of a request on.

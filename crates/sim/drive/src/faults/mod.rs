@@ -1,16 +1,19 @@
 //! Faults that a test lets happen: in flash, and on the way between the host and the drive.
 
 mod cuts;
+#[macro_use]
+mod older;
 mod grammar;
 mod injector;
 mod log;
-mod older;
 
 pub use grammar::{CLAUSES, FAULTS, FaultKind};
 pub use injector::ActiveFault;
 pub(crate) use injector::{Faults, OF_FAULTS, Sent};
 pub use log::Injected;
+pub use older::MOST_OLDER_BYTES;
 
+use nand::Window;
 use std::fmt::{Display, Formatter, Result as Written};
 use units::{HostOp, Nanos, SECTOR_BYTES, quantity};
 
@@ -75,6 +78,14 @@ pub enum Effect {
     CutOld,
 }
 
+impl HostFault {
+    /// When it holds if it is given at a time.
+    pub(crate) fn window(&self, since: Nanos) -> Window {
+        let lasts = if let Effect::Stall(time) = self.effect { Some(time) } else { self.on.lasts };
+        Window { since, lasts, every: self.on.every }
+    }
+}
+
 impl Effect {
     /// Whether it shows only after a power cut.
     pub fn is_of_cuts(self) -> bool {
@@ -106,6 +117,10 @@ pub struct Selection {
     pub unit: u64,
     /// Seed of its draws; `None`: the number of the fault.
     pub seed: Option<u64>,
+    /// The die whose commands are hit, in place of requests.
+    pub die: Option<u32>,
+    /// A power cut damages sectors that were flushed as well.
+    pub flushed: bool,
 }
 
 /// The range of all sectors of any drive.
@@ -115,7 +130,9 @@ impl Selection {
     /// All requests of these operations.
     pub fn of(ops: &[HostOp]) -> Self {
         let ops = ops.iter().fold(0, |all, op| all | 1 << op.index());
-        Self { ops, sectors: EVERYWHERE, share: 1.0, count: None, lasts: None, every: None, unit: 1, seed: None }
+        let (sectors, share, unit) = (EVERYWHERE, 1.0, 1);
+        let (count, lasts, every, seed, die) = (None, None, None, None, None);
+        Self { ops, sectors, share, count, lasts, every, unit, seed, die, flushed: false }
     }
 
     fn has(&self, op: HostOp) -> bool {
@@ -169,6 +186,7 @@ impl Display for HostFault {
             let mut named = grammar::OPERATIONS.iter().filter(|(_, op)| on.has(*op));
             named.try_for_each(|(name, _)| write!(f, " {name}"))?;
         }
+        on.die.map_or(Ok(()), |die| write!(f, " die {die}"))?;
         if on.sectors != EVERYWHERE {
             let (first, end) = on.sectors;
             let end = if end == u64::MAX { String::new() } else { quantity::exact_size(end * SECTOR_BYTES) };
@@ -180,6 +198,9 @@ impl Display for HostFault {
         on.count.map_or(Ok(()), |count| write!(f, " count {count}"))?;
         on.lasts.map_or(Ok(()), |time| write!(f, " for {}", exact_time(time)))?;
         on.every.map_or(Ok(()), |time| write!(f, " every {}", exact_time(time)))?;
+        if on.flushed {
+            f.write_str(" flushed")?;
+        }
         if on.unit > 1 {
             write!(f, " unit {}", quantity::exact_size(on.unit * SECTOR_BYTES))?;
         }

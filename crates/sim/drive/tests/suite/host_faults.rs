@@ -33,9 +33,12 @@ fn each_example_is_read_and_written_as_the_same_fault() {
     let all = "fail writes flushes in 4KiB..1MiB share 12.5% count 3 for 1500ms every 2s seed 9";
     let fault: Fault = all.replace("in 4KiB..1MiB ", "").parse().unwrap();
     assert_eq!(fault.to_string(), all.replace("in 4KiB..1MiB ", ""));
-    let of_cuts = "cut-old in 4KiB.. share 50% unit 64KiB";
-    assert_eq!(of_cuts.parse::<Fault>().unwrap().to_string(), of_cuts);
-    let known = [all, of_cuts, "reads trims"].join(" ");
+    let of_cuts = "cut-old in 4KiB.. share 50% flushed unit 64KiB";
+    let of_a_die = "stall 200ms die 1 every 2s";
+    for text in [of_cuts, of_a_die] {
+        assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
+    }
+    let known = [all, of_cuts, of_a_die, "reads trims"].join(" ");
     let words = CLAUSES.iter().filter_map(|(form, _)| form.split(' ').next());
     words.for_each(|word| assert!(known.contains(word), "{word} is not tried"));
 }
@@ -59,6 +62,12 @@ fn a_fault_that_makes_no_sense_is_refused_with_its_form() {
         ("fail count 0", "a fault of no requests"),
         ("lose writes often", "`often` is not one of: reads writes"),
         ("off now", "one word too many"),
+        ("fail writes reads writes", "`writes` is given twice"),
+        ("lose writes die 1", "`die` belongs to `stall` and `slow`"),
+        ("stall 1s reads die 1", "a die has commands, and no requests"),
+        ("slow x2 die 1 count 3", "a die has commands, and no requests"),
+        ("stall 1s die one", "not a number of a die"),
+        ("lose writes flushed", "`flushed` belongs to power cuts"),
     ] {
         let problem = text.parse::<Fault>().unwrap_err();
         assert!(problem.contains(wanted) && problem.contains("; write `"), "{text}: {problem}");
@@ -276,6 +285,39 @@ fn a_cut_rolls_units_back_as_one() {
     let old = found.iter().filter(|byte| **byte == 1).count();
     assert!((8..56).contains(&old) && found.iter().all(|byte| [1, 2].contains(byte)), "{found:?}");
     assert_eq!(hits(&mut drive).iter().map(|entry| entry.length).sum::<u64>(), old as u64 * 4096);
+}
+
+/// A drive lies about flushes, and rolls erase blocks back.
+#[test]
+fn a_cut_rolls_flushed_data_back_where_that_is_asked_for() {
+    let old_after = |fault: &str| {
+        let mut drive = small(&[]);
+        (0..64).for_each(|number| drive.write(number * 4096, &[1; 4096]).unwrap());
+        drive.inject(fault.parse().unwrap()).unwrap();
+        (0..64).for_each(|number| drive.write(number * 4096, &[2; 4096]).unwrap());
+        drive.flush().unwrap();
+        drive.power_cut(4);
+        drive.reopen().unwrap();
+        let old: Vec<u64> = (0..64).filter(|number| page(&mut drive, *number).unwrap() == [1; 4096]).collect();
+        let told: u64 = hits(&mut drive).iter().map(|entry| entry.length).sum();
+        assert_eq!(told, old.len() as u64 * 4096, "{fault}");
+        old
+    };
+    assert_eq!(old_after("cut-old share 50% unit 16KiB"), [0; 0]);
+    let old = old_after("cut-old share 50% flushed unit 16KiB");
+    assert!((8..56).contains(&old.len()), "{old:?}");
+    assert!(old.chunks(4).all(|unit| unit[0] % 4 == 0 && unit[3] == unit[0] + 3), "units are one: {old:?}");
+}
+
+/// Older bytes were of the write before, and came back in place of the data that the trim took.
+#[test]
+fn a_stale_read_after_a_trim_brings_the_bytes_before_the_trim() {
+    let mut drive = filled("stale");
+    (0..64).for_each(|number| drive.write(number * 4096, &[100 + number as u8; 4096]).unwrap());
+    drive.trim(0, 2 << 20).unwrap();
+    assert!((0..64).all(|number| page(&mut drive, number).unwrap() == [100 + number as u8; 4096]));
+    drive.inject(Fault::Off).unwrap();
+    assert_eq!(page(&mut drive, 1).unwrap(), [0; 4096]);
 }
 
 /// A copy of the drive after a cut that did not happen had the faults of the drive.

@@ -2,6 +2,7 @@
 
 mod adapters;
 mod contents;
+mod die_faults;
 mod extents;
 mod faults;
 mod files;

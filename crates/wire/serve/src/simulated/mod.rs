@@ -15,7 +15,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use units::{HostOp, Request, SECTOR_BYTES};
+use units::{HostOp, Request, SECTOR_BYTES, quantity};
 
 /// Longest simulated time without a look at the clock, ns.
 const STRETCH: u64 = 100_000_000;
@@ -384,7 +384,8 @@ impl SimulatedDrive {
     /// Takes over the log of the drive.
     fn note_faults(&mut self) {
         for number in self.drive.take_faults_at_limit() {
-            tracing::warn!("fault {number} keeps 64 MiB of older data, and has no effect on further sectors");
+            let most = quantity::format_size(drive::MOST_OLDER_BYTES);
+            tracing::warn!("fault {number} keeps {most} of older data, and has no effect on further sectors");
         }
         let new = self.drive.take_fault_log();
         let lines = new.iter().map(drive::Injected::to_json);

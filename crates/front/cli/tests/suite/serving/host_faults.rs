@@ -235,3 +235,16 @@ fn a_command_of_two_lines_is_refused() {
     assert!(serving.ctl(&["faults"]).contains("[]"));
     serving.end();
 }
+
+#[test]
+fn a_client_waits_for_a_die_that_stalls_and_the_log_tells_that_it_was_given() {
+    let serving = Serving::begin(&small(&[]));
+    client(&serving, "for at in range(64): h.pwrite(bytes([at]) * 4096, at * 4096)\nh.flush()");
+    serving.ctl(&["fault", "slow", "x50", "die", "0"]);
+    client(&serving, "for at in range(64): assert h.pread(4096, at * 4096)[0] == at");
+    let faults: Value = serde_json::from_str(&serving.ctl(&["faults"])).unwrap();
+    let hits = faults["faults"][0]["hits"].as_u64().unwrap();
+    assert!((1..64).contains(&hits), "a part of the reads needs the die: {faults}");
+    assert!(serving.ctl(&["fault-log"]).contains("slow x50 die 0"));
+    serving.end();
+}
