@@ -80,6 +80,9 @@ pub(crate) struct Counters {
     pub read_misses: u64,
     /// Pages written past the buffer.
     pub through: u64,
+    /// Writes of several pages that entered as a whole, and refusals of one that waited for room for all of it.
+    pub together: u64,
+    pub delayed: u64,
 }
 
 /// A write buffer over another layer.
@@ -239,10 +242,21 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         area: Area,
         outbox: &mut Outbox,
     ) -> u32 {
+        let together = self.store.shape.together;
         for page in 0..piece.pages {
             let logical = piece.first + page;
+            // A power cut finds all pages of a window in memory, or none.
+            let pages = match logical.0 % together {
+                at if at == 0 || page == 0 => (together - at).min(piece.pages - page),
+                _ => 0,
+            };
+            if pages > 1 && !self.make_room(flash, area, logical, pages, outbox) {
+                self.counters.delayed += 1;
+                return page;
+            }
+            self.counters.together += u64::from(pages > 1);
             let found = self.store.find(area, logical);
-            if found.is_none() && !self.make_room(flash, area, logical, outbox) {
+            if found.is_none() && !self.make_room(flash, area, logical, 1, outbox) {
                 return page;
             }
             self.counters.cleans_written +=
@@ -260,9 +274,9 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         piece.pages
     }
 
-    /// Sees to it that a page fits. `false`: room will come.
-    fn make_room(&mut self, flash: &mut F, area: Area, logical: Lpn, outbox: &mut Outbox) -> bool {
-        while !self.store.has_room(area, logical) {
+    /// Sees to it that these pages fit, all of them. `false`: room will come.
+    fn make_room(&mut self, flash: &mut F, area: Area, first: Lpn, pages: u32, outbox: &mut Outbox) -> bool {
+        while !self.store.has_room(area, first, pages) {
             let on_their_way = self.store.leaving(area);
             if on_their_way > 0 && on_their_way >= self.window {
                 return false;
@@ -365,6 +379,10 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
             ("pages_not_written_back", self.lost.count()),
             ("block_room_taken", u64::from(self.store.used(Area::Blocks))),
         ]);
+        if shape.together > 1 {
+            let Counters { together, delayed, .. } = self.counters;
+            report.counters.extend([("atomic_writes", together), ("atomic_writes_delayed", delayed)]);
+        }
         if P::SHARES_ROOM {
             let Counters { moved, moved_pages, merged, .. } = self.counters;
             report.counters.extend([("blocks_moved", moved), ("pages_moved", moved_pages), ("merged_pages", merged)]);

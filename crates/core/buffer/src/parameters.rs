@@ -2,7 +2,7 @@
 
 use crate::BufferContext;
 use crate::policy::Policy;
-use layer::{Choices, Parameter, ParameterKind, page_key};
+use layer::{ATOMIC, Choices, Parameter, ParameterKind, page_key};
 use units::{Lpn, quantity};
 
 /// Which part of the buffer a page is in.
@@ -39,6 +39,8 @@ pub(crate) struct Shape {
     pub shared: bool,
     /// A logical block in the block area takes room for all of its pages.
     pub frames: bool,
+    /// Pages of an aligned window of which a write enters as a whole or not at all.
+    pub together: u32,
 }
 
 impl Shape {
@@ -174,6 +176,7 @@ pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
         },
         shared,
         frames: P::HAS_FRAMES && TAKES_FRAMES.read(values),
+        together: if values.on("buffer.nonvolatile") { (values.whole(ATOMIC) / page).max(1) as u32 } else { 1 },
     }
 }
 
@@ -182,24 +185,33 @@ pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
 /// # Errors
 /// The value that does not fit, in words.
 pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) -> Result<(), String> {
-    let page = context.geometry.page_bytes;
+    let page = u64::from(context.geometry.page_bytes);
     let values = context.values;
     let block_bytes = values.whole("buffer.block_size");
-    if !block_bytes.is_multiple_of(u64::from(page)) {
-        let [has, unit] = [block_bytes, u64::from(page)].map(quantity::exact_size);
-        let near = quantity::size_at_most(block_bytes, u64::from(page)).unwrap_or_else(|| unit.clone());
+    if !block_bytes.is_multiple_of(page) {
+        let [has, unit] = [block_bytes, page].map(quantity::exact_size);
+        let near = quantity::size_at_most(block_bytes, page).unwrap_or_else(|| unit.clone());
         return Err(format!(
             "buffer.block_size is {has}, no whole number of pages of {unit} ({}); try \"{near}\"",
-            page_key(values, page.into())
+            page_key(values, page)
+        ));
+    }
+    if !shape.block_pages.is_multiple_of(shape.together) {
+        let [block, window] = [shape.block_pages, shape.together].map(|pages| u64::from(pages) * page);
+        let [block, window] = [block, window].map(quantity::exact_size);
+        let key = if block_bytes == 0 { "flash.pages_per_block" } else { "buffer.block_size" };
+        return Err(format!(
+            "{ATOMIC} is {window}, and logical blocks of the buffer have {block} ({key}): a write would enter in two \
+             parts; set {key} so that a block is a multiple of {window}"
         ));
     }
     for area in areas {
         let pages = shape.pages[area.index()];
-        let least = if *area == Area::Blocks && shape.frames { shape.block_pages } else { 1 };
+        let least = if *area == Area::Blocks && shape.frames { shape.block_pages } else { shape.together };
         if pages < least {
-            let missing = u64::from(least - pages) * u64::from(page);
+            let missing = u64::from(least - pages) * page;
             let raised = |key: &str| {
-                let size = quantity::size_at_least(values.whole(key) + missing, u64::from(page));
+                let size = quantity::size_at_least(values.whole(key) + missing, page);
                 format!("{key} to \"{}\"", size.unwrap_or_default())
             };
             let (what, keys) = match area {
@@ -209,10 +221,12 @@ pub(crate) fn check(context: &BufferContext<'_>, shape: &Shape, areas: &[Area]) 
                 Area::Blocks => ("logical blocks", raised("buffer.size")),
                 Area::Pages => ("single pages", raised("buffer.size")),
             };
-            let by_pages = if least > 1 {
-                ", or set buffer.accounting = pages, by which a block takes room for the pages it has"
-            } else {
-                ""
+            let by_pages = match area {
+                Area::Blocks if shape.frames => {
+                    ", or set buffer.accounting = pages, by which a block takes room for the pages it has"
+                }
+                _ if shape.together > 1 => ", or lower drive.atomic, of which the buffer holds a whole write",
+                _ => "",
             };
             return Err(format!(
                 "the buffer has room for {pages} pages in its part for {what}, which needs {least}; raise {keys} or \

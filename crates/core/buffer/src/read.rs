@@ -111,7 +111,7 @@ impl<F: Flash, P: Policy> Buffered<F, P> {
         if !self.is_absent(logical) {
             return;
         }
-        while self.policy.is_full_of_reads() || !self.store.has_room(Area::Pages, logical) {
+        while self.policy.is_full_of_reads() || !self.store.has_room(Area::Pages, logical, 1) {
             // A read does not wait for a write-back; without a clean page that can go this one is not kept.
             let Some(slot) = self.policy.read_victim(&self.store) else { return };
             self.forget(flash, Area::Pages, slot);

@@ -141,14 +141,14 @@ impl Store {
         if self.shape.shared { self.leaving.iter().sum() } else { self.leaving[area.index()] }
     }
 
-    /// Whether one more page fits.
+    /// Whether these pages of one logical block fit, as far as the area does not have them.
     #[inline]
-    pub fn has_room(&self, area: Area, logical: Lpn) -> bool {
+    pub fn has_room(&self, area: Area, first: Lpn, pages: u32) -> bool {
         let charge = if self.by_frame(area) {
-            let block = self.shape.block_of(logical);
+            let block = self.shape.block_of(first);
             if self.held(area, block) > 0 { 0 } else { self.shape.block_pages }
         } else {
-            1
+            (first.0..first.0 + pages).filter(|logical| self.find(area, Lpn(*logical)).is_none()).count() as u32
         };
         let used = if self.shape.shared { self.used.iter().sum() } else { self.used[area.index()] };
         used + charge <= self.shape.pages[area.index()]

@@ -44,7 +44,7 @@ pub use snapshot::{Snapshot, SnapshotError, SnapshotReader, SnapshotRow, Snapsho
 pub use tag::{Tag, TagKind};
 pub use tile::{Tiled, TiledBlock, Tiling};
 pub use timing::{IN_TIME, SERVICE, SIDE_BY_SIDE, TIME};
-pub use unit::{UNIT, page_key};
+pub use unit::{ATOMIC, UNIT, page_key};
 pub use waited::{Waited, charge, charge_space};
 
 use nand::{Backlog, Cancelled, Event, Flash, FlashState, JoinId, Owner, PayloadId, Token};

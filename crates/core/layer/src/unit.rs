@@ -4,6 +4,8 @@ use crate::Values;
 
 /// The key of the mapping unit.
 pub const UNIT: &str = "ftl.unit";
+/// The key of the bytes that a power cut never tears.
+pub const ATOMIC: &str = "drive.atomic";
 
 /// For messages: the key that a page of `page_bytes` has its size from.
 pub fn page_key(values: &Values, page_bytes: u64) -> &'static str {

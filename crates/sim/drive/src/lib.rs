@@ -78,5 +78,5 @@ pub use left_by_cut::LeftByCut;
 pub use measure::Smart;
 pub use metrics::{LatencyRecorder, NoWaf, OpTotals, RunResult, Unwritten};
 pub use requests::Drive;
-pub use simulator::Completions;
+pub use simulator::{Completions, Promises};
 pub use watched::{BlockMaps, Blocks, Pulse};

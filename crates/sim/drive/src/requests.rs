@@ -7,7 +7,7 @@ use crate::image::{self, FileDamage, Image};
 use crate::measure::Measuring;
 use engine::random::Stream;
 use nand::{Flash as _, FlashState};
-use simulator::{BlockDevice as _, Completion, Completions, Config, DrivePlan, Progress, Setting};
+use simulator::{BlockDevice as _, Completion, Completions, Config, DrivePlan, Progress, Promises, Setting};
 use std::path::Path;
 use std::sync::Arc;
 use units::{DieId, HostOp, Nanos, Request, SECTOR_BYTES};
@@ -178,10 +178,14 @@ impl Drive {
         self.plan.host_page_sectors() * SECTOR_BYTES as u32
     }
 
+    /// The promises of the drive about power cuts.
+    pub fn promises(&self) -> Promises {
+        self.plan.promises()
+    }
+
     /// Whether acknowledged writes may be lost with power until they are flushed.
     pub fn is_volatile(&self) -> bool {
-        // A driver's map is on the drive with a flush at the latest.
-        self.plan.remap.is_some() || self.plan.is_volatile()
+        self.promises().is_volatile
     }
 
     /// Whether power is on.
@@ -278,11 +282,11 @@ impl Drive {
     /// [`Drive::reopen`].
     pub fn power_cut(&mut self, seed: u64) {
         self.cut_after = None;
+        self.count_hits();
         let (now, was_on) = (self.now(), self.is_on());
         if let Some(faults) = self.faults.as_mut().filter(|_| was_on) {
             faults.power_cut(now, seed);
         }
-        self.count_hits();
         self.power = match std::mem::replace(&mut self.power, Power::Between) {
             Power::On(host) => {
                 let drive = host.drive();
@@ -312,11 +316,11 @@ impl Drive {
         let Power::Off(image) = &self.power else { return Ok(()) };
         // Layers are rebuilt from a copy, so that what is left stays if they cannot be.
         self.power = Power::On(Host::recover(&self.plan, FlashState::clone(image))?);
+        self.set_troubles();
         if let Some(mut measuring) = self.measuring.take() {
             measuring.begin_again(self.written());
             self.measuring = Some(measuring);
         }
-        self.set_troubles();
         Ok(())
     }
 
@@ -569,6 +573,7 @@ impl Drive {
 
 /// Keys of a stack that say what its flash is and what is written there.
 fn is_lasting(key: &str) -> bool {
-    const OTHERS: [&str; 6] = ["host.", "workload.", "engine.", "flash.fault.", "drive.precondition", "drive.fill"];
+    const OTHERS: [&str; 7] =
+        ["host.", "workload.", "engine.", "flash.fault.", "drive.precondition", "drive.fill", layer::ATOMIC];
     !OTHERS.iter().any(|other| key.starts_with(other))
 }

@@ -11,7 +11,7 @@ use buffer::{ACKNOWLEDGED_ON_FLASH, Buffer};
 use coded::CodedPlan;
 use engine::random::Stream;
 use ftl::mapping::{self, Layout, Mapping, mappings};
-use layer::{Value, Values};
+use layer::{ATOMIC, Value, Values};
 use nand::{
     CommandOptions, ContentsKind, FaultPlan, FlashState, MeteredFlash, PageTimes, Part, ServiceMeter, SuspendOption,
     TimedFlash,
@@ -43,7 +43,7 @@ pub struct DrivePlan {
     /// The driver of the host over the drive, if there is one. This plan does not build it.
     pub remap: Option<remap::RemapPlan>,
     /// Values of the buffer that gathers their pages.
-    gather: Option<Values>,
+    pub(crate) gather: Option<Values>,
     /// Dies that fail during the measured run.
     deaths: Vec<DieId>,
     /// Times and endurance of the flash.
@@ -70,7 +70,7 @@ const GATHERED_UNDER_WAY: u64 = 4;
 /// A capacity is rounded down to whole pages where that takes no more than one in this many of its bytes.
 const ROUNDED_OFF: u64 = 10_000;
 
-fn together(problem: String) -> ConfigError {
+pub(crate) fn together(problem: String) -> ConfigError {
     ConfigError::Together { problem }
 }
 
@@ -123,6 +123,7 @@ impl DrivePlan {
         plan.check_faults()?;
         plan.check_cleaning()?;
         plan.check_buffer()?;
+        plan.check_promises()?;
         crate::session::rest::check(&plan.config, plan.service()).map_err(together)?;
         errors::check(&plan.config.values, array.flash_page_bytes().into()).map_err(together)?;
         Ok(plan)
@@ -471,17 +472,6 @@ impl DrivePlan {
         }
     }
 
-    /// Whether what is acknowledged may still be lost with power, until it is flushed.
-    pub fn is_volatile(&self) -> bool {
-        let values = &self.config.values;
-        let gathers = self.gather.is_some() && !values.on("stripe.buffer_nonvolatile");
-        match buffer_of(&self.config) {
-            None => gathers || self.array.forgets,
-            // Both ways lead past memory that forgets below.
-            Some(_) => !values.on("buffer.nonvolatile") && !ACKNOWLEDGED_ON_FLASH.read(values),
-        }
-    }
-
     /// State that outlives a power cut and is not in the pages of flash, and the keys that turn it off; `None` where
     /// all is.
     pub fn not_in_pages(&self) -> Option<(String, String)> {
@@ -516,6 +506,7 @@ impl DrivePlan {
             ("buffer.write_back_pages", Value::Whole((size / page / GATHERED_UNDER_WAY).max(1))),
             (ACKNOWLEDGED_ON_FLASH.key, Value::Name(ACKNOWLEDGED_ON_FLASH.name_of(false).to_owned())),
             ("buffer.nonvolatile", Value::On(values.on("stripe.buffer_nonvolatile"))),
+            (ATOMIC, Value::Whole(SECTOR_BYTES)),
         ] {
             gather.set(key, value);
         }
@@ -580,6 +571,6 @@ pub(crate) fn mapping_of(config: &Config) -> Mapping {
 }
 
 /// The buffer; nothing for `none`.
-fn buffer_of(config: &Config) -> Option<Buffer> {
+pub(crate) fn buffer_of(config: &Config) -> Option<Buffer> {
     buffer::find(config.values.name(buffer::KEY))
 }

@@ -6,6 +6,7 @@
 //! return any version from the last one acknowledged before it began to the last one submitted before it
 //! ended, and nothing else.
 
+use std::collections::BTreeMap;
 use units::{HostOp, Request};
 
 /// What is known of one sector.
@@ -54,6 +55,10 @@ pub struct Oracle {
     volatile: bool,
     number: u32,
     violation: Option<String>,
+    /// Sectors of an aligned window of which a write is there as a whole or not at all; 0: nothing is checked of it.
+    atomic: u64,
+    /// Where atomicity is checked, the first sector of each write by its number, and the one after the last.
+    writes: BTreeMap<u32, (u64, u64)>,
 }
 
 impl Oracle {
@@ -69,7 +74,14 @@ impl Oracle {
             volatile: false,
             number: 0,
             violation: None,
+            atomic: 0,
+            writes: BTreeMap::new(),
         }
+    }
+
+    /// From now on a write is checked to be there as a whole or not at all within aligned windows of so many sectors.
+    pub fn set_atomic(&mut self, sectors: u64) {
+        self.atomic = sectors;
     }
 
     /// Whether acknowledged writes without FUA may be lost with power until they are flushed.
@@ -137,6 +149,9 @@ impl Oracle {
             HostOp::Write | HostOp::Trim => {
                 self.number += 1;
                 pending.number = self.number;
+                if self.atomic > 0 && request.op == HostOp::Write {
+                    self.writes.insert(self.number, (range.start, range.end));
+                }
                 for sector in range {
                     let known = &mut self.known[sector as usize];
                     known.submitted = self.number;
@@ -177,6 +192,36 @@ impl Oracle {
     pub fn check_after_cut(&mut self, sector: u64, value: u64) {
         let floor = self.known(sector).durable;
         self.check(sector, value, floor, "the drive after a power cut");
+    }
+
+    /// Checks that the power cut that left `found` tore no write within a window: where a part of a write is there, the
+    /// rest of it is there or was changed by later requests.
+    pub fn check_torn(&mut self, found: &[u64]) {
+        let version = |sector: u64| match found[sector as usize] {
+            0 => self.known(sector).trim,
+            value => (value >> 32) as u32,
+        };
+        let windows = (0..found.len() as u64).step_by(self.atomic.max(1) as usize).filter(|_| self.atomic > 0);
+        for first in windows {
+            let end = (first + self.atomic).min(found.len() as u64);
+            // A durable write was checked as a whole.
+            let is_open = |sector: &u64| version(*sector) > self.known(*sector).durable;
+            for sector in (first..end).filter(is_open) {
+                let Some((from, until)) = self.writes.get(&version(sector)) else { continue };
+                let mut rest = first.max(*from)..end.min(*until);
+                if let Some(torn) = rest.find(|other| version(*other) < version(sector)) {
+                    let number = version(sector);
+                    self.violation.get_or_insert_with(|| {
+                        format!(
+                            "write {number} of sectors {from} to {until} is torn by a power cut: sector {sector} has \
+                             it, and sector {torn} an older version, in a window of {} sectors",
+                            self.atomic
+                        )
+                    });
+                    return;
+                }
+            }
+        }
     }
 
     fn check(&mut self, sector: u64, value: u64, floor: u32, who: &str) {
@@ -240,6 +285,7 @@ impl Oracle {
         self.pending.clear();
         self.flushed += self.unflushed.len() as u64;
         self.unflushed.clear();
+        self.writes.clear();
         self.begin();
         for (known, value) in self.known.iter_mut().zip(found) {
             let number = if *value == 0 { known.trim } else { (*value >> 32) as u32 };
@@ -250,5 +296,34 @@ impl Oracle {
                 trim: if *value == 0 { number } else { 0 },
             };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The verdict on a drive of 16 sectors with windows of 8, by the version of each sector. Write 1 of all sectors
+    /// was answered, and write 2 of sectors 4 to 12 is under way.
+    fn verdict(versions: [u64; 16]) -> Option<String> {
+        let write =
+            |first_sector, sectors| Request { arrival: 0, first_sector, sectors, op: HostOp::Write, fua: false };
+        let mut oracle = Oracle::new(16, 4);
+        oracle.set_atomic(8);
+        oracle.submitted(0, &write(0, 16));
+        oracle.completed(0, false);
+        oracle.submitted(1, &write(4, 8));
+        let found: Vec<u64> = (1..).zip(versions).map(|(stamp, version)| version << 32 | stamp).collect();
+        oracle.check_torn(&found);
+        oracle.violation().map(str::to_owned)
+    }
+
+    #[test]
+    fn a_write_of_which_a_part_of_a_window_is_there_is_torn() {
+        assert_eq!(verdict([1; 16]), None);
+        assert_eq!(verdict([1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1]), None);
+        assert_eq!(verdict([1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1]), None, "windows are apart");
+        let torn = verdict([1, 1, 1, 1, 2, 2, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1]).unwrap();
+        assert!(torn.contains("write 2 of sectors 4 to 12 is torn") && torn.contains("sector 6 an older"), "{torn}");
     }
 }

@@ -161,7 +161,8 @@ impl Plan {
         let small = [("buffer.size", "32KiB"), ("buffer.block_buffer", "16KiB")];
         // A configuration has a value for the keys of all kinds.
         let all = buffer::buffers().into_iter().flat_map(|kind| (kind.parameters)());
-        let values = testing::values(all, &[set, &small].concat());
+        let mut values = testing::values(all, &[set, &small].concat());
+        values.set(layer::ATOMIC, layer::Value::Whole(512));
         Self { kind, values, geometry, table: Rc::default(), takes }
     }
 

@@ -96,7 +96,10 @@ impl Life {
         } else {
             None
         };
-        let drive = plan.assemble(plan.timed(state));
+        let mut drive = plan.assemble(plan.timed(state));
+        if let Some(oracle) = drive.oracle_mut() {
+            oracle.set_atomic(plan.kept_whole());
+        }
         let mut cuts = life_stream(seed, "testkit.cuts");
         let deaths = match campaign.faults {
             Faults::Deaths => Deaths {
@@ -280,10 +283,13 @@ impl Life {
         }
         read_back(&self.plan, image, &mut self.found)?;
         let oracle = self.drive.oracle_mut().ok_or("contents are off")?;
+        let mut found = Vec::with_capacity(self.found.len());
         for (sector, value) in self.found.iter().enumerate() {
             let value = value.ok_or_else(|| format!("sector {sector} is uncorrectable after {after}"))?;
             oracle.check_after_cut(sector as u64, value);
+            found.push(value);
         }
+        oracle.check_torn(&found);
         oracle.violation().map_or(Ok(()), |violation| Err(violation.to_owned()))
     }
 

@@ -152,5 +152,8 @@ impl Stack {
             };
             self.set(parameter.key, value);
         }
+        if self.is_on("buffer.nonvolatile") {
+            self.set("drive.atomic", format!("{}B", shape.page_bytes << (1 + stream.clone().below(2))));
+        }
     }
 }

@@ -140,6 +140,7 @@ impl Stack {
         }
         stack.group_chips(&shape, channels);
         stack.draw_units(&mut own.clone(), &shape, layers);
+        stack.lower_promise(shape.page_bytes);
         stack.draw_errors(&mut own.clone());
         stack.draw_collection(own.clone());
         if own.chance(0.1) {
@@ -259,6 +260,16 @@ impl Stack {
             }
         }
         *self = before;
+    }
+
+    /// A drive promises less than was drawn where it cannot keep so much.
+    fn lower_promise(&mut self, page_bytes: u64) {
+        for bytes in [2 * page_bytes, page_bytes] {
+            if self.get("drive.atomic").is_empty() || self.plan().is_ok() {
+                return;
+            }
+            self.set("drive.atomic", format!("{bytes}B"));
+        }
     }
 
     /// Some drives collect superblocks, and some keep pace with the host, where their mapping can.

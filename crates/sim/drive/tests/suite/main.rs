@@ -8,4 +8,5 @@ mod faults;
 mod files;
 mod host_faults;
 mod kills;
+mod promises;
 mod small;

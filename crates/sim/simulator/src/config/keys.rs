@@ -121,6 +121,7 @@ const DRIVE: &[Parameter] = &[
          not collect garbage yet.",
     )
     .circumstance(),
+    crate::promises::ATOMIC_BYTES,
     tile::PARAMETER,
     rest::PARAMETER,
     Parameter::new(

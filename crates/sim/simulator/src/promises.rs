@@ -1,0 +1,105 @@
+//! The promises of a drive about power cuts, in one place. The simulated drive keeps them, servers advertise them, and
+//! `torture` holds a program to them.
+//!
+//! A flash page is programmed as a whole or not at all, so a drive keeps aligned writes of up to a page of its mapping
+//! whole without any means. For more it needs memory that a power cut does not take: a write enters a non-volatile
+//! buffer at once, with all of its pages or with none.
+
+use crate::DrivePlan;
+use crate::build::{buffer_of, together};
+use crate::config::ConfigError;
+use buffer::ACKNOWLEDGED_ON_FLASH;
+use layer::{ATOMIC, Parameter, ParameterKind, page_key};
+use units::{SECTOR_BYTES, quantity};
+
+/// Most bytes of an atomic write: clients' requests reach the drive in pieces of this size.
+const MOST: u64 = 256 << 10;
+
+/// The key of [`Promises::atomic_bytes`].
+pub(crate) const ATOMIC_BYTES: Parameter = Parameter::new(
+    ATOMIC,
+    ParameterKind::Size { min: SECTOR_BYTES, max: MOST },
+    "512B",
+    "Bytes of the largest write that a power cut never tears, a power of two. A write of at most this size that does \
+     not cross a multiple of it is there as a whole or not at all (untorn or atomic writes). Up to a page of the \
+     mapping (ftl.unit) the promise costs nothing. A larger promise needs a non-volatile buffer, and a write waits \
+     until the buffer has room for all of its pages.",
+)
+.example("16KiB");
+
+/// The promises of a drive about power cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promises {
+    /// A write of at most this size that does not cross a multiple of it is there as a whole or not at all.
+    pub atomic_bytes: u64,
+    /// An answered write may be lost until it is flushed, and later ones may be there without it. Otherwise every
+    /// answered write lasts, so that writes that follow answers keep their order.
+    pub is_volatile: bool,
+}
+
+impl DrivePlan {
+    /// The promises of the drive, or of the driver of the host over it.
+    pub fn promises(&self) -> Promises {
+        // A driver's map is on the drive with a flush at the latest.
+        let is_volatile = self.remap.is_some() || self.is_volatile();
+        Promises { atomic_bytes: self.config.values.whole(ATOMIC), is_volatile }
+    }
+
+    /// Sectors of the aligned windows in which no write is torn: the promise, or a page of the mapping, which a drive
+    /// keeps whole without any promise.
+    pub fn kept_whole(&self) -> u64 {
+        let page = u64::from(self.host_page_sectors());
+        page.max(self.promises().atomic_bytes / SECTOR_BYTES)
+    }
+
+    /// Whether an acknowledged write may still be lost with power, until it is flushed.
+    pub fn is_volatile(&self) -> bool {
+        let values = &self.config.values;
+        let gathers = self.gather.is_some() && !values.on("stripe.buffer_nonvolatile");
+        match buffer_of(&self.config) {
+            None => gathers || self.array.forgets,
+            // Both ways lead past memory that forgets below.
+            Some(_) => !values.on("buffer.nonvolatile") && !ACKNOWLEDGED_ON_FLASH.read(values),
+        }
+    }
+
+    /// Whether the drive can keep the promise of `drive.atomic`.
+    pub(crate) fn check_promises(&self) -> Result<(), ConfigError> {
+        let values = &self.config.values;
+        let (atomic, page) = (values.whole(ATOMIC), u64::from(self.geometry.page_bytes));
+        let refused = |why: String| {
+            let size = quantity::exact_size(atomic);
+            Err(together(format!("{ATOMIC} is {size}, {why}")))
+        };
+        if !atomic.is_power_of_two() {
+            let near = quantity::exact_size(atomic.next_power_of_two() / 2);
+            return refused(format!("which is not a power of two; try \"{near}\""));
+        }
+        if let Some(remap) = self.remap.as_ref().filter(|_| atomic > SECTOR_BYTES) {
+            let kind = values.name(remap::KEY);
+            let page = quantity::exact_size(u64::from(remap.shape.page_sectors) * SECTOR_BYTES);
+            return refused(format!(
+                "and the driver of the host ({} = {kind}) promises sectors alone: its log may end between two pages of \
+                 {page}; set {ATOMIC} to \"512B\", or {} to \"none\"",
+                remap::KEY,
+                remap::KEY
+            ));
+        }
+        if page.is_multiple_of(atomic) {
+            return Ok(());
+        }
+        let (key, unit) = (page_key(values, page), quantity::exact_size(page));
+        if !atomic.is_multiple_of(page) {
+            return refused(format!("no whole number of pages of {unit} ({key})"));
+        }
+        if buffer_of(&self.config).is_none() || !values.on("buffer.nonvolatile") {
+            let size = quantity::exact_size(atomic);
+            return refused(format!(
+                "and the mapping programs pages of {unit} ({key}) one by one: a power cut may leave a write half old \
+                 and half new; set {key} to \"{size}\", or set buffer.nonvolatile to true with a buffer.kind, so that \
+                 protected memory takes a write as a whole"
+            ));
+        }
+        Ok(())
+    }
+}
