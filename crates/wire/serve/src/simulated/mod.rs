@@ -454,7 +454,7 @@ impl Target for SimulatedDrive {
     }
 
     fn preferred_bytes(&self) -> u32 {
-        self.drive.page_bytes().max(4096)
+        self.drive.page_bytes().max(4096).max(self.drive.promises().atomic_bytes as u32)
     }
 
     fn trim_bytes(&self) -> u32 {

@@ -57,6 +57,19 @@ fn clients_are_told_the_holes_of_a_drive() {
 }
 
 #[test]
+fn a_client_hears_the_promise_of_the_drive_as_its_preferred_block() {
+    let preferred = |more: &[&'static str]| {
+        let serving = Serving::begin(&small(more));
+        let info = succeeds("nbdinfo", &[&serving.uri()]);
+        serving.end();
+        info.lines().find_map(|line| line.trim().strip_prefix("block_size_preferred: ").map(str::to_owned))
+    };
+    assert_eq!(preferred(&[]).as_deref(), Some("4096"));
+    let kept = ["--set", "buffer.kind=page-lru", "--set", "buffer.nonvolatile=true", "--set", "drive.atomic=16KiB"];
+    assert_eq!(preferred(&kept).as_deref(), Some("16384"));
+}
+
+#[test]
 fn libnbd_and_qemu_hold_their_conversations() {
     let serving = Serving::begin(&small(&[]));
     let uri = serving.uri();
