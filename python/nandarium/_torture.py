@@ -59,7 +59,7 @@ def torture(
     settings: Settings | None = None,
     bytes: int = 16 << 20,
     guarantee: str = "any-order",
-    atomic: int = 512,
+    atomic: int | None = None,
     lies: Sequence[str] = (),
     faults: Sequence[str] = (),
     states: int = 1000,
@@ -87,8 +87,9 @@ def torture(
         stack: that drive; with commands also the one that is served (default ``page``).
         settings: keys of that drive.
         bytes: size of the disk in memory, whole sectors of 512 bytes; a simulated drive has its own.
-        guarantee: the promise of the drive about writes that need not last yet: ``any-order`` or ``in-order``.
-        atomic: bytes that are written whole or not at all: 512 is all that a sector promises.
+        guarantee: the promise of the drive about writes that need not last yet: ``any-order``, ``in-order`` or ``answered``.
+        atomic: bytes that are written whole or not at all; by default the promise of the drive, ``drive.atomic``, which is
+            512 unless it is set.
         lies: promises that are broken on purpose: ``ignore-flush``, ``early-fua``, ``late-flush``, ``torn-sector``,
             ``stale-read``, ``lost-write``, ``misdirected-write``, ``flipped-bit``, ``unreadable-sector``.
         faults: with ``cuts="drive"``, parts that fail with the power, such as ``"die 1"``, or faults of requests and cuts, such as
@@ -133,6 +134,8 @@ def torture(
         raise ValueError(f"cuts is {shown(cuts)}; it is one of promise, drive")
     if cuts == "drive" and lies:
         raise ValueError("lies break promises: a simulated drive keeps its own; leave out lies or cuts")
+    if cuts == "drive" and atomic is not None:
+        raise ValueError("a simulated drive keeps its own promise: set drive.atomic in settings, or leave out cuts")
     if cuts == "promise" and faults:
         raise ValueError('faults belong to a simulated drive: add cuts="drive"')
     asked: dict[str, Any] = {

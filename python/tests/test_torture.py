@@ -136,6 +136,7 @@ def test_what_cannot_be_is_told() -> None:
         ("whole sectors", {"bytes": 1000}),
         ("in memory", {"bytes": 1 << 50}),
         ("power of two", {"atomic": 1000}),
+        ("keeps its own promise", {"atomic": 4096, "cuts": "drive"}),
         ("cuts is 'x'", {"cuts": "x"}),
         ("lies are", {"lies": ["x"]}),
         ("a guarantee is", {"guarantee": "x"}),

@@ -141,7 +141,8 @@ pub struct Asked {
     settings: Vec<String>,
     cuts_within: bool,
     guarantee: String,
-    atomic: u64,
+    /// Bytes written whole or not at all; `None`: the promise of the drive.
+    atomic: Option<u64>,
     lies: Vec<String>,
     faults: Vec<String>,
     states: u64,
@@ -193,8 +194,7 @@ impl Asked {
     }
 
     fn of(&self, torture: Torture) -> Result<Torture, String> {
-        let atomic = self.atomic;
-        if !atomic.is_power_of_two() || atomic < SECTOR {
+        if let Some(atomic) = self.atomic.filter(|atomic| !atomic.is_power_of_two() || *atomic < SECTOR) {
             return Err(format!("atomic is {atomic}: it is a power of two from {SECTOR} on"));
         }
         let names = |all: &[&str]| all.join(", ");
@@ -203,7 +203,7 @@ impl Asked {
         let known = names(&Guarantee::TABLE.map(|(name, _, _)| name));
         let guarantee = Guarantee::named(&self.guarantee).ok_or_else(|| format!("a guarantee is one of {known}"))?;
         let faults: Vec<&str> = self.faults.iter().map(String::as_str).collect();
-        let torture = torture.guarantee(guarantee).atomic(atomic).lies(&lies).faults(&faults)?;
+        let torture = torture.guarantee(guarantee).atomic(self.atomic).lies(&lies).faults(&faults)?;
         let mut torture = torture.states(self.states).seed(self.seed);
         if let Some(number) = self.replay {
             torture = torture.replay(number);

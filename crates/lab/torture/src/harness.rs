@@ -205,7 +205,7 @@ impl Torture {
             )));
         }
         check_memory(bytes).map_err(DriveError::Unsupported)?;
-        Ok(Self { drive: Some(config), trim_bytes, ..Self::new(bytes) })
+        Ok(Self { drive: Some(config), trim_bytes, atomic: plan.promises().atomic_bytes, ..Self::new(bytes) })
     }
 
     /// Cuts the power within the work of the simulated drive, whose own recovery has the word.
@@ -226,10 +226,11 @@ impl Torture {
         Self { guarantee, ..self }
     }
 
-    /// Bytes of a unit that is written whole or not at all, whole sectors; 512 unless it is said.
+    /// Bytes of a unit that is written whole or not at all, whole sectors. `None`: the promise of the simulated drive
+    /// (`drive.atomic`), or 512 without one.
     #[must_use]
-    pub fn atomic(self, bytes: u64) -> Self {
-        Self { atomic: bytes, ..self }
+    pub fn atomic(self, bytes: Option<u64>) -> Self {
+        Self { atomic: bytes.unwrap_or(self.atomic), ..self }
     }
 
     /// Promises that are broken; a simulated drive breaks none.

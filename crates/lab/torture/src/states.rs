@@ -5,7 +5,7 @@ use crate::lies::{Lie, Lies};
 use crate::recording::{Recorded, Recording, Step};
 use crate::wrong_data::WrongData;
 use engine::random::Stream;
-use serve::OrderKind;
+use serve::{Order, OrderKind};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use units::SECTOR_BYTES;
@@ -18,17 +18,20 @@ pub enum Guarantee {
     AnyOrder,
     /// What need not last is lost from some request on: none is there whose predecessor is lost.
     InOrder,
+    /// A write lasts once it is answered, as without a volatile cache.
+    Answered,
 }
 
 impl Guarantee {
     /// All of them by name, with their descriptions.
-    pub const TABLE: [(&str, &str, Guarantee); 2] = [
+    pub const TABLE: [(&str, &str, Guarantee); 3] = [
         (
             "any-order",
             "writes that need not last yet may be lost in any combination, and torn at a sector",
             Self::AnyOrder,
         ),
         ("in-order", "writes that need not last yet are lost from some request on", Self::InOrder),
+        ("answered", "a write lasts once it is answered; writes under way are lost as in any-order", Self::Answered),
     ];
 
     /// The one of this name.
@@ -121,14 +124,17 @@ impl<'a> States<'a> {
     pub fn with_lies(recording: &'a Recording, guarantee: Guarantee, lies: &[Lie]) -> Self {
         let lies = Lies::new(lies);
         let count = recording.requests.len();
-        let spans = spans(recording, lies);
+        let spans = spans(recording, lies, guarantee);
         let mut latest = 0;
         let all_last = spans.iter().map(|span| {
             latest = latest.max(span.lasts);
             latest
         });
         let all_last = all_last.collect();
-        let lasting = |number: usize| is_flush(recording, number) || recording.requests[number].order.fua;
+        let lasting = |number: usize| {
+            let order = recording.requests[number].order;
+            is_flush(recording, number) || order.fua || is_kept_if_answered(&order, guarantee)
+        };
         let ends = (0..count).filter(|number| lasting(*number));
         let ends = ends.flat_map(|number| [spans[number].asked, spans[number].answered]);
         let edges: BTreeSet<usize> = ends.filter(|at| *at != NEVER).flat_map(|at| [at - 1, at]).collect();
@@ -279,7 +285,7 @@ impl<'a> States<'a> {
             let lost = outcomes.iter().position(|(_, outcome)| *outcome == Outcome::Lost);
             let at = match self.guarantee {
                 Guarantee::InOrder => lost.unwrap_or(outcomes.len() - 1),
-                Guarantee::AnyOrder => stream.below(outcomes.len() as u64) as usize,
+                Guarantee::AnyOrder | Guarantee::Answered => stream.below(outcomes.len() as u64) as usize,
             };
             let number = outcomes[at].0;
             if let Some(outcome) = self.tear(number, &mut stream) {
@@ -321,7 +327,7 @@ impl<'a> States<'a> {
             return None;
         }
         let place = (first + stream.below(places) * self.atomic - all.start) as u32;
-        let at_end = self.guarantee == Guarantee::AnyOrder && stream.chance(0.25);
+        let at_end = self.guarantee != Guarantee::InOrder && stream.chance(0.25);
         let (first, sectors) = if at_end { (place, count - place) } else { (0, place) };
         Some(Outcome::Torn { first, sectors, bytes: 0 })
     }
@@ -399,7 +405,7 @@ fn greatest_common_divisor(one: u64, other: u64) -> u64 {
 }
 
 /// From when to when each request is under way.
-fn spans(recording: &Recording, lies: Lies) -> Vec<Span> {
+fn spans(recording: &Recording, lies: Lies, guarantee: Guarantee) -> Vec<Span> {
     let count = recording.requests.len();
     let (mut asked, mut answered) = (vec![NEVER; count], vec![NEVER; count]);
     for (at, step) in recording.steps.iter().enumerate() {
@@ -422,7 +428,8 @@ fn spans(recording: &Recording, lies: Lies) -> Vec<Span> {
     };
     let span = |number: usize| {
         let (asked, answered) = (asked[number], answered[number]);
-        let fua = recording.requests[number].order.fua && !lies.ignores_fua();
+        let order = recording.requests[number].order;
+        let fua = is_kept_if_answered(&order, guarantee) || order.fua && !lies.ignores_fua();
         let lasts = match () {
             () if is_flush(recording, number) => 0,
             () if answered == NEVER => NEVER,
@@ -432,6 +439,11 @@ fn spans(recording: &Recording, lies: Lies) -> Vec<Span> {
         Span { asked, answered, lasts }
     };
     (0..count).map(span).collect()
+}
+
+/// Whether a request lasts once it is answered, without FUA. A trim lasts with the next flush on any drive.
+fn is_kept_if_answered(order: &Order, guarantee: Guarantee) -> bool {
+    guarantee == Guarantee::Answered && order.kind == OrderKind::Write
 }
 
 fn is_flush(recording: &Recording, request: usize) -> bool {

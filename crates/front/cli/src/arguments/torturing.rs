@@ -37,9 +37,10 @@ pub struct TortureArguments {
     #[arg(help_heading = ADVANCED, long, value_name = "NAME", default_value = "any-order",
         value_parser = PossibleValuesParser::new(Guarantee::TABLE.map(|(name, _, _)| name)))]
     pub guarantee: String,
-    /// Bytes that are written whole or not at all. A sector promises only 512B; most drives of today keep 4KiB whole.
-    #[arg(help_heading = ADVANCED, long, value_name = "SIZE", default_value = "512B", value_parser = atomic)]
-    pub atomic: u64,
+    /// Bytes that are written whole or not at all, for example 4KiB; by default the promise of the drive, drive.atomic,
+    /// which is 512B unless you set it.
+    #[arg(help_heading = ADVANCED, long, value_name = "SIZE", value_parser = atomic)]
+    pub atomic: Option<u64>,
     /// The source of states: the promises of a drive (--guarantee), or power cuts of the simulated drive, followed by
     /// its own recovery.
     #[arg(help_heading = ADVANCED, long, value_name = "NAME", default_value = "promise",

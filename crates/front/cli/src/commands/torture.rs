@@ -66,6 +66,11 @@ fn asked(arguments: &TortureArguments) -> Result<Torture, Failure> {
         let problem = "--lie: promises are broken where states come from promises; leave out --cuts drive";
         return Err(Failure::usage(problem));
     }
+    if is_drive && arguments.atomic.is_some() {
+        let problem = "--atomic: states come from the simulated drive, which keeps its own promise; set drive.atomic, \
+                       or leave out --cuts drive";
+        return Err(Failure::usage(problem));
+    }
     if !is_drive && !arguments.fault.is_empty() {
         let problem = "--fault names a part of the simulated drive that fails with the power; add --cuts drive";
         return Err(Failure::usage(problem));

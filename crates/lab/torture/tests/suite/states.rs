@@ -5,6 +5,13 @@ use serve::{Order, OrderKind};
 use torture::{CrashState, Guarantee, Lie, Outcome, Recorded, Recording, States, Step};
 
 const SECTORS: u64 = 48;
+const SMALL: [&str; 5] = [
+    "drive.capacity=4MiB",
+    "flash.channels=1",
+    "flash.dies_per_channel=1",
+    "flash.pages_per_block=16",
+    "drive.over_provisioning=100%",
+];
 
 /// Overlapping writes, trims, flushes and FUA, some under way at once, some never answered.
 fn recorded(seed: u64) -> Recording {
@@ -141,4 +148,52 @@ fn every_edge_of_a_promise_is_cut_with_all_lost_and_with_all_kept() {
             }
         }
     }
+}
+
+#[test]
+fn without_a_volatile_cache_no_state_misses_a_write_that_was_answered() {
+    let (mut answered, mut missing) = (0, 0);
+    for seed in 0..10 {
+        let recording = recorded(seed);
+        let [kept, any] = [Guarantee::Answered, Guarantee::AnyOrder].map(|promise| States::new(&recording, promise));
+        let is_answered = |state: &CrashState, number: usize| {
+            let is_write = recording.requests[number].order.kind == OrderKind::Write;
+            is_write && kept.span(number).answered <= state.step
+        };
+        for number in 0..400 {
+            let state = kept.draw(seed, number);
+            missing += state.missing().count();
+            assert!(state.missing().all(|(request, _)| !is_answered(&state, *request)), "seed {seed}: {state:?}");
+            let state = any.draw(seed, number);
+            answered += state.missing().filter(|(request, _)| is_answered(&state, *request)).count();
+        }
+    }
+    assert!(missing > 100 && answered > 100, "{missing} under way, {answered} answered with a volatile cache");
+}
+
+/// Pages written in place, eight sectors each: whether some state has a page with parts of two writes.
+#[test]
+fn pages_are_torn_unless_the_drive_promises_that_they_are_not() {
+    let torn = |settings: &[&str]| {
+        let given = [&SMALL[..], settings].concat();
+        let torture = torture::Torture::serving("page", &given).unwrap().states(300);
+        let tried = torture.run(
+            |disk| {
+                (1..=4).try_for_each(|round| (0..4).try_for_each(|page| disk.write(page * 4096, &[round; 4096], false)))
+            },
+            |disk, _| {
+                let mut bytes = [0; 4096];
+                for page in 0..4 {
+                    disk.read(page * 4096, &mut bytes).map_err(|error| format!("{error:?}"))?;
+                    if bytes != [bytes[0]; 4096] {
+                        return Err(format!("page {page} is torn"));
+                    }
+                }
+                Ok(())
+            },
+        );
+        tried.unwrap().exploration.found.is_some()
+    };
+    assert!(torn(&[]) && torn(&["drive.atomic=2KiB"]));
+    assert!(!torn(&["drive.atomic=4KiB"]));
 }
