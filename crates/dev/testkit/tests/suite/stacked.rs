@@ -31,6 +31,7 @@ impl Pair {
         lower.set("buffer.block_size", format!("{}B", page * (1 + stream.below(9))));
         lower.set("buffer.write_back_pages", stream.below(9));
         lower.set("buffer.acknowledge", "buffer");
+        lower.set("drive.atomic", "512B"); // the upper one keeps it
         lower.set("buffer.nonvolatile", stream.chance(0.5));
         let plans = [plan, lower.plan().unwrap()];
         assert_eq!(plans[0].geometry, plans[1].geometry);
