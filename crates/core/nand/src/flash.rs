@@ -223,6 +223,23 @@ impl PageCopy {
     }
 }
 
+/// The operation of a layer that a command is all of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// The layer above that asked for it.
+    pub owner: Owner,
+    /// The number that this layer chose.
+    pub token: Token,
+}
+
+/// Reads a page as all of an operation, by a join that waits for it.
+#[inline(always)]
+pub(crate) fn read_in_join<F: Flash + ?Sized>(flash: &mut F, owner: Owner, of: Operation, read: Read) -> Closed {
+    let join = flash.open(of.owner, of.token, Cancel::Never);
+    flash.read(owner, Read { completion: Some(Completion::Join(join)), ..read });
+    flash.close(join, Awaits::Commands)
+}
+
 /// Result of issuing a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -281,7 +298,7 @@ pub struct ProgramFailure {
 /// Events that flash gives to the layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The last command of a join completed.
+    /// The last command of a join completed, or the read that is all of an operation.
     Joined {
         /// Token given when the join was opened.
         token: Token,
@@ -357,6 +374,12 @@ pub trait Flash: 'static {
     fn close(&mut self, join: JoinId, awaits: Awaits) -> Closed;
     /// Reads a page.
     fn read(&mut self, owner: Owner, read: Read) -> Outcome;
+    /// Reads a page as all of an operation that cannot be taken back. The owner of the operation hears of its end as
+    /// of the end of a join; the completion of `read` does not count.
+    #[inline(always)]
+    fn read_alone(&mut self, owner: Owner, operation: Operation, read: Read) -> Closed {
+        read_in_join(self, owner, operation, read)
+    }
     /// Programs a page.
     fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome;
     /// Copies a page. The copy ends when its program ends.

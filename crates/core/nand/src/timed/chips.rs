@@ -18,7 +18,7 @@ use super::schedule::{Due, Schedule};
 use super::tickets::Tickets;
 use super::times::Times;
 use crate::NIL;
-use crate::flash::{Backlog, CommandId, Completion};
+use crate::flash::{Backlog, CommandId, Completion, Operation};
 use crate::part::{CommandCycles, CommandOptions, MultiPlane, Part, SuspendOption};
 use crate::state::{FlashState, Running};
 use units::{BlockId, Cause, Nanos, Ppn, Wait};
@@ -104,6 +104,16 @@ impl Chips {
     #[inline(always)]
     pub fn insert(&mut self, slot: Slot, completion: Option<Completion>) -> CommandId {
         let command = self.commands.insert(slot, completion, self.schedule.now);
+        if self.is_followed {
+            self.hear_of(command.slot);
+        }
+        command
+    }
+
+    /// A new read that is all of an operation. `slot.generation` is ignored.
+    #[inline(always)]
+    pub fn insert_alone(&mut self, slot: Slot, operation: Operation) -> CommandId {
+        let command = self.commands.insert_alone(slot, operation, self.schedule.now);
         if self.is_followed {
             self.hear_of(command.slot);
         }

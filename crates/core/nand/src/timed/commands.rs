@@ -7,7 +7,7 @@
 
 use super::account::{Meter, Trace};
 use crate::NIL;
-use crate::flash::{Cancel, CommandId, Completion, Event, Owner, Program, Token};
+use crate::flash::{Cancel, CommandId, Completion, Event, Operation, Owner, Program, Read, Token};
 use crate::payloads::{PayloadId, RecordId};
 use crate::state::FlashState;
 use std::collections::VecDeque;
@@ -65,21 +65,23 @@ pub(super) enum What {
 
 pub(super) mod flag {
     /// `completion` is a join.
-    pub const JOIN: u8 = 1;
+    pub const JOIN: u16 = 1;
     /// `completion` is a token for the owner.
-    pub const NOTIFY: u8 = 2;
+    pub const NOTIFY: u16 = 2;
     /// Waiting times are recorded (a command of a join).
-    pub const TRACED: u8 = 4;
+    pub const TRACED: u16 = 4;
     /// Cancelled after it had started.
-    pub const WASTED: u8 = 8;
+    pub const WASTED: u16 = 8;
     /// The read it depends on was uncorrectable.
-    pub const BASE_LOST: u8 = 16;
+    pub const BASE_LOST: u16 = 16;
     /// Some waiting time was charged.
-    pub const WAITED: u8 = 32;
+    pub const WAITED: u16 = 32;
     /// Waited for by barriers.
-    pub const BARRIER: u8 = 64;
+    pub const BARRIER: u16 = 64;
     /// Taken back while it waited for another command: it goes when that one ends.
-    pub const DROPPED: u8 = 128;
+    pub const DROPPED: u16 = 128;
+    /// A read that is all of an operation: `completion` is the token of that, `logical` its owner.
+    pub const ALONE: u16 = 256;
 }
 
 /// One command. The order of fields keeps the record at 64 bytes.
@@ -98,17 +100,17 @@ pub(super) struct Slot {
     pub prev: u32,
     /// The command that waits for this one, or an edge list (high bit set), or NIL.
     pub successor: u32,
-    /// Join that the command belongs to, or its token.
+    /// Join that the command belongs to, or the token that its end is told with.
     pub completion: u32,
     pub generation: u32,
     pub owner: u16,
+    pub flags: u16,
     pub kind: Kind,
     pub cause: u8,
     pub root: u8,
     pub state: State,
     /// Commands this one still waits for.
     pub waits: u8,
-    pub flags: u8,
     pub sectors: u8,
     pub epoch: u8,
     pub what: What,
@@ -125,6 +127,21 @@ impl Slot {
             What::Copy => Program::Copy,
             What::Record => Program::Record((self.payload != NIL).then_some(RecordId(self.payload))),
             What::Nothing | What::Answered | What::Retried => unreachable!("a read or an erase writes nothing"),
+        }
+    }
+
+    /// A read that nothing was done for yet.
+    #[inline(always)]
+    pub fn of_read(owner: Owner, read: &Read) -> Self {
+        Self {
+            page: read.page.0,
+            payload: read.payload.0,
+            owner,
+            kind: Kind::Read,
+            cause: read.cause as u8,
+            root: read.cause as u8,
+            sectors: read.sectors,
+            ..Self::FREE
         }
     }
 
@@ -238,6 +255,27 @@ impl Commands {
             None => {}
         }
         command
+    }
+
+    /// Fills a slot with a read that is all of an operation. `slot.generation` is ignored.
+    #[inline(always)]
+    pub fn insert_alone(&mut self, slot: Slot, operation: Operation, now: Nanos) -> CommandId {
+        let flags = if self.tells_waits { flag::ALONE | flag::TRACED } else { flag::ALONE };
+        let (completion, logical) = (operation.token, u32::from(operation.owner));
+        let command = self.insert(Slot { logical, completion, flags, ..slot }, None, now);
+        if self.tells_waits {
+            self.traces[command.slot as usize].begin(now);
+        }
+        command
+    }
+
+    /// The operation of a layer that a command is of, if it is of one.
+    pub fn operation_of(&self, slot: &Slot) -> Option<Operation> {
+        if slot.flags & flag::ALONE != 0 {
+            return Some(Operation { owner: slot.logical as Owner, token: slot.completion });
+        }
+        let join = (slot.flags & flag::JOIN != 0).then(|| self.joins.get(slot.completion))?;
+        Some(Operation { owner: join.owner, token: join.token })
     }
 
     /// Takes a free slot, to be filled by the caller, who keeps its generation.
@@ -401,6 +439,14 @@ impl Commands {
         self.joins.remove(join);
         let wait = waited.map(|id| state.memory.waits.note(self.traces[id as usize].wait()));
         state.events.push((owner, Event::Joined { token, failed, wait }));
+    }
+
+    /// A read that is all of an operation is done. `waited`: its waiting counts.
+    #[inline]
+    pub fn end_alone(&self, id: u32, failed: bool, waited: bool, state: &mut FlashState) {
+        let slot = self.get(id);
+        let wait = waited.then(|| state.memory.waits.note(self.traces[id as usize].wait()));
+        state.events.push((slot.logical as Owner, Event::Joined { token: slot.completion, failed, wait }));
     }
 
     /// A join waits for every data or record program issued so far.

@@ -22,8 +22,8 @@ use super::gather::Gather;
 use crate::NIL;
 use crate::contents::{Oob, PageKind};
 use crate::flash::{
-    Cancelled, CommandId, Completion, CopyWay, Event, JoinId, Outcome, Owner, PageCopy, PageProgram, Program,
-    ProgramFailure, Read,
+    Cancelled, CommandId, Completion, CopyWay, Event, JoinId, Operation, Outcome, Owner, PageCopy, PageProgram,
+    Program, ProgramFailure, Read,
 };
 use crate::payloads::PayloadId;
 use crate::state::{Base, LawBroken, PageContent};
@@ -129,19 +129,24 @@ impl Controller {
             return Outcome::Done;
         }
         self.chips.state.row(block).pin();
-        let slot = Slot {
-            page: read.page.0,
-            payload: read.payload.0,
-            owner,
-            kind: Kind::Read,
-            cause: read.cause as u8,
-            root: read.cause as u8,
-            sectors: read.sectors,
-            ..Slot::FREE
-        };
-        let id = self.chips.insert(slot, read.completion);
+        let id = self.chips.insert(Slot::of_read(owner, &read), read.completion);
         self.begin(id, read.after);
         Outcome::Pending(id)
+    }
+
+    /// Whether a read may be answered from the controller where it is issued.
+    #[inline(always)]
+    pub fn may_answer_at_once(&self) -> bool {
+        self.gather.is_on() || self.reads_in_flight
+    }
+
+    /// Issues a read that is all of an operation, and that the controller does not answer at once.
+    #[inline(always)]
+    pub fn read_alone(&mut self, owner: Owner, operation: Operation, read: Read) {
+        let block = self.chips.state.geometry.block_of(read.page);
+        self.chips.state.row(block).pin();
+        let id = self.chips.insert_alone(Slot::of_read(owner, &read), operation);
+        self.begin(id, read.after);
     }
 
     #[inline(always)]
@@ -608,18 +613,20 @@ impl Controller {
             self.hand_on(id, slot, successor, failed);
         }
         let flags = self.chips.commands.get(id).flags;
+        debug_assert!(
+            flags & flag::TRACED == 0
+                || self.chips.commands.trace(id).holds(self.chips.schedule.now, flags & flag::WAITED != 0),
+            "a command waited longer than it took: {:?} of {slot:?}",
+            self.chips.commands.trace(id)
+        );
         if flags & flag::JOIN != 0 {
-            debug_assert!(
-                flags & flag::TRACED == 0
-                    || self.chips.commands.trace(id).holds(self.chips.schedule.now, flags & flag::WAITED != 0),
-                "a command waited longer than it took: {:?} of {slot:?}",
-                self.chips.commands.trace(id)
-            );
             if failed {
                 self.chips.commands.joins.at(slot.completion).failed = true;
             }
             let waited = (flags & flag::WAITED != 0).then_some(id);
             self.chips.commands.end_member(slot.completion, waited, &mut self.chips.state);
+        } else if flags & flag::ALONE != 0 {
+            self.chips.commands.end_alone(id, failed, flags & flag::WAITED != 0, &mut self.chips.state);
         } else if flags & flag::NOTIFY != 0 {
             let page = Ppn(slot.page);
             self.chips.state.events.push((slot.owner, Event::Notified { token: slot.completion, page }));

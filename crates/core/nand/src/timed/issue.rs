@@ -5,8 +5,8 @@ use super::chips::Chips;
 use super::commands::{Kind, Slot, State, What};
 use crate::NIL;
 use crate::flash::{
-    Awaits, Backlog, Cancel, Cancelled, Closed, CommandId, Completion, Flash, JoinId, Outcome, Owner, PageCopy,
-    PageProgram, ProgramFailure, Read, Ticket, Token,
+    Awaits, Backlog, Cancel, Cancelled, Closed, CommandId, Completion, Flash, JoinId, Operation, Outcome, Owner,
+    PageCopy, PageProgram, ProgramFailure, Read, Ticket, Token, read_in_join,
 };
 use crate::memory::Memory;
 use crate::state::{BlockUse, FlashState, LawBroken};
@@ -36,6 +36,16 @@ impl Flash for TimedFlash {
     #[inline(always)]
     fn read(&mut self, owner: Owner, read: Read) -> Outcome {
         self.controller.read(owner, read)
+    }
+
+    #[inline(always)]
+    fn read_alone(&mut self, owner: Owner, operation: Operation, read: Read) -> Closed {
+        // A read that the controller answers ends here: the join says whether it failed.
+        if self.controller.may_answer_at_once() {
+            return read_in_join(self, owner, operation, read);
+        }
+        self.controller.read_alone(owner, operation, read);
+        Closed::Pending
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! All tests of the crate from outside, in one program: linking is most of what a test costs.
 
 mod ageing;
+mod alone;
 mod barriers;
 mod both;
 mod cancel;

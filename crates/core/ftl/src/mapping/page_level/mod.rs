@@ -39,17 +39,17 @@ use crate::alloc::Placement;
 use crate::mapping::common::{answer, prefetch_blocks, read_missing};
 use crate::mapping::{Builder, Layout, Mapping, VersionedEntry, entry, pages};
 pub(super) use access::Resident;
-use access::{MapAccess, Use};
+use access::{MapAccess, Sharing, Use};
 use collector::Collector;
 use entry::Entry;
 use fail::Homeless;
 use layer::{
-    Answer, Held, LayerReport, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
+    Answer, Held, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
     SnapshotWriter, Tiled, Tiling,
 };
 use nand::{
-    Awaits, Cancel, Closed, CommandId, Completion, Event, Flash, FlashState, JoinId, Owner, PageProgram, PayloadId,
-    Program, Read,
+    Awaits, Cancel, Closed, CommandId, Completion, Event, Flash, FlashState, JoinId, Operation, Owner, PageProgram,
+    PayloadId, Program, Read,
 };
 use old_versions::OldVersions;
 pub(super) use old_versions::{KeptVersions, NoVersions};
@@ -265,33 +265,48 @@ impl<A: MapAccess> PageMap<A> {
 
     #[inline]
     fn submit_read<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
+        // Where no map entry costs a command, the read of a page is all of its operation.
+        if op.pages == 1 && !op.cancellable && A::SHARING == Sharing::Data {
+            return self.read_page(flash, op);
+        }
         let cancel = if op.cancellable { Cancel::Possible } else { Cancel::Never };
         let join = flash.open(op.owner, op.token, cancel);
-        let full = self.geometry.full_mask();
-        let whole = self.geometry.sectors_per_page() as u8;
         for index in 0..op.pages {
             let logical = op.at(index);
             let room = A::make_entry_room(self, flash, logical);
             let known = self.access.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room });
             let entry = self.versions.to_read(logical, self.pages.entry(logical), op.kept);
-            let payload = op.payload.offset(index);
-            let mask = op.mask_at(index, full);
-            let Some(page) = entry.on_flash() else {
-                flash.memory_mut().payloads.clear(payload, mask);
-                continue;
-            };
-            let read = Read {
-                page,
-                cause: op.cause,
-                // Counting bits is slow on processors without the instruction; most masks are full.
-                sectors: if mask == full { whole } else { mask.count_ones() as u8 },
-                payload,
-                completion: Some(Completion::Join(join)),
-                after: known,
-            };
-            flash.read(self.owner, read);
+            if let Some(read) = self.read_of(flash, op, index, entry) {
+                flash.read(self.owner, Read { completion: Some(Completion::Join(join)), after: known, ..read });
+            }
         }
         answer(flash, join, Awaits::Commands)
+    }
+
+    /// Reads the only page of an operation.
+    #[inline]
+    fn read_page<F: Flash>(&mut self, flash: &mut F, op: &PageOp) -> Answer {
+        let entry = self.versions.to_read(op.first, self.pages.entry(op.first), op.kept);
+        let Some(read) = self.read_of(flash, op, 0, entry) else { return Answer::Done { failed: false } };
+        let operation = Operation { owner: op.owner, token: op.token };
+        match flash.read_alone(self.owner, operation, read) {
+            Closed::Done { failed } => Answer::Done { failed },
+            Closed::Pending => Answer::Pending(OpHandle(None)),
+        }
+    }
+
+    /// The command that reads a page of an operation. `None`: nothing was written there, and it reads zeros.
+    #[inline(always)]
+    fn read_of<F: Flash>(&self, flash: &mut F, op: &PageOp, index: u32, entry: Entry) -> Option<Read> {
+        let (payload, full) = (op.payload.offset(index), self.geometry.full_mask());
+        let mask = op.mask_at(index, full);
+        let Some(page) = entry.on_flash() else {
+            flash.memory_mut().payloads.clear(payload, mask);
+            return None;
+        };
+        // Counting bits is slow on processors without the instruction; most masks are full.
+        let sectors = if mask == full { self.geometry.sectors_per_page() } else { mask.count_ones() } as u8;
+        Some(Read { page, cause: op.cause, sectors, payload, completion: None, after: None })
     }
 
     /// A page for a write that was refused one, if there is one after all.

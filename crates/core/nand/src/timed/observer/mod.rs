@@ -15,7 +15,7 @@ mod recorder;
 pub use closeups::{Choice, Closeup};
 pub use recorder::{Blame, Recorder, RecorderPlan, Served, Slice, Work};
 
-use super::commands::{Commands, Kind, What, flag};
+use super::commands::{Commands, Kind, What};
 use crate::NIL;
 use crate::flash::Owner;
 use occupancy::Begun;
@@ -137,7 +137,7 @@ impl Observer {
         let mut next = first;
         while next != NIL {
             let slot = commands.get(next);
-            let slice = slice_of(slot, &commands.joins, recorder.plan.host);
+            let slice = slice_of(slot, commands, recorder.plan.host);
             recorder.take(Slice { begin, end, track, work, is_interrupted, is_beside: next != first, ..slice });
             next = if is_die { slot.next } else { NIL };
         }
@@ -178,10 +178,9 @@ impl Observer {
         if begin == Nanos::MAX || slot.what == What::Answered || !recorder.wants(begin, now) {
             return;
         }
-        let is_of_join = slot.flags & flag::JOIN != 0;
-        let owner = if is_of_join { commands.joins.get(slot.completion).owner } else { slot.owner };
+        let owner = commands.operation_of(slot).map_or(slot.owner, |operation| operation.owner);
         let track = self.tracks as u16 + (Owner::MAX - owner).min(recorder.plan.layers);
-        let slice = slice_of(slot, &commands.joins, recorder.plan.host);
+        let slice = slice_of(slot, commands, recorder.plan.host);
         recorder.take(Slice { begin, end: now, track, ..slice });
     }
 
@@ -209,7 +208,7 @@ impl Observer {
         let host = recorder.plan.host;
         let Some(sampled) = &mut recorder.sampled else { return };
         let slot = commands.get(gang);
-        let (kind, next, request) = (slot.kind, slot.next, request_of(slot, &commands.joins, host));
+        let (kind, next, request) = (slot.kind, slot.next, request_of(slot, commands, host));
         let begun = Begun { request, kind: Some(kind), ..begun };
         if sampled.push(begun) || next != NIL {
             self.go_on_noting(begun, next, commands);

@@ -5,7 +5,7 @@
 //!
 //! [`closeups`]: super::closeups
 
-use super::super::commands::{Joins, Kind, Slot, flag};
+use super::super::commands::{Commands, Kind, Slot};
 use super::closeups::{Choice, Closeup, WithOccupancy, WithWork};
 use crate::NIL;
 use crate::flash::{Owner, WaitVector, each_kind};
@@ -244,20 +244,16 @@ impl Recorder {
 
 /// The host's request that a command is of, by its number.
 #[inline]
-pub(super) fn request_of(slot: &Slot, joins: &Joins, host: Owner) -> u32 {
-    if slot.flags & flag::JOIN == 0 {
-        return NIL;
-    }
-    let join = joins.get(slot.completion);
-    if join.owner == host { join.token } else { NIL }
+pub(super) fn request_of(slot: &Slot, commands: &Commands, host: Owner) -> u32 {
+    commands.operation_of(slot).filter(|operation| operation.owner == host).map_or(NIL, |operation| operation.token)
 }
 
 /// A command by itself, without times and track.
-pub(super) fn slice_of(slot: &Slot, joins: &Joins, host: Owner) -> Slice {
+pub(super) fn slice_of(slot: &Slot, commands: &Commands, host: Owner) -> Slice {
     let pages = if slot.kind == Kind::Gathered { slot.held() } else { 1 };
     Slice {
         page: slot.page,
-        request: request_of(slot, joins, host),
+        request: request_of(slot, commands, host),
         pages: u16::try_from(pages).unwrap_or(u16::MAX),
         work: work_of(slot.kind),
         cause: CAUSES[slot.cause as usize],
