@@ -2,7 +2,7 @@
 //! for, and the joins and barriers that wait for them.
 //!
 //! Indices come from [`Commands::take`] alone and slots are never given back to the system, so an index
-//! once valid stays valid; the two accessors rely on it and skip the bounds check (3 % of all
+//! once valid stays valid; the accessors rely on it and skip the bounds check (3 % of all
 //! commands in steady state). Debug and test builds check.
 
 use super::account::{Meter, Trace};
@@ -234,7 +234,8 @@ impl Commands {
     #[inline(always)]
     pub fn insert(&mut self, slot: Slot, completion: Option<Completion>, now: Nanos) -> CommandId {
         let id = self.take();
-        let place = &mut self.slots[id as usize];
+        let tells_waits = self.tells_waits;
+        let place = self.at(id);
         let generation = place.generation;
         *place = Slot { generation, state: State::Waiting, ..slot };
         let command = CommandId { slot: id, generation };
@@ -242,9 +243,9 @@ impl Commands {
             Some(Completion::Join(join)) => {
                 place.flags |= flag::JOIN;
                 place.completion = join.0;
-                if self.tells_waits {
+                if tells_waits {
                     place.flags |= flag::TRACED;
-                    self.traces[id as usize].begin(now);
+                    self.trace_mut(id).begin(now);
                 }
                 self.joins.add(join.0, command);
             }
@@ -264,7 +265,7 @@ impl Commands {
         let (completion, logical) = (operation.token, u32::from(operation.owner));
         let command = self.insert(Slot { logical, completion, flags, ..slot }, None, now);
         if self.tells_waits {
-            self.traces[command.slot as usize].begin(now);
+            self.trace_mut(command.slot).begin(now);
         }
         command
     }
@@ -286,7 +287,7 @@ impl Commands {
         }
         self.live += 1;
         let id = self.free;
-        self.free = self.slots[id as usize].next;
+        self.free = self.get(id).next;
         id
     }
 
@@ -304,11 +305,12 @@ impl Commands {
 
     #[inline(always)]
     pub fn remove(&mut self, id: u32) {
-        let slot = &mut self.slots[id as usize];
+        let free = self.free;
+        let slot = self.at(id);
         debug_assert!(slot.state != State::Free, "command {id} released twice");
         slot.state = State::Free;
         slot.generation = slot.generation.wrapping_add(1);
-        slot.next = self.free;
+        slot.next = free;
         self.free = id;
         self.live -= 1;
     }
@@ -316,15 +318,15 @@ impl Commands {
     /// Makes `successor` wait for `id`.
     #[inline]
     pub fn depend(&mut self, id: u32, successor: u32) {
-        let first = self.slots[id as usize].successor;
-        self.slots[successor as usize].waits += 1;
+        let first = self.get(id).successor;
+        self.at(successor).waits += 1;
         if first == NIL {
-            self.slots[id as usize].successor = successor;
+            self.at(id).successor = successor;
             return;
         }
         let rest = if first & EDGE == 0 { self.edge(first, NIL) } else { first & !EDGE };
         let edge = self.edge(successor, rest);
-        self.slots[id as usize].successor = edge | EDGE;
+        self.at(id).successor = edge | EDGE;
     }
 
     fn edge(&mut self, successor: u32, next: u32) -> u32 {
@@ -347,19 +349,19 @@ impl Commands {
     /// Takes the next successor of a finished command.
     #[inline]
     pub fn next_successor(&mut self, id: u32) -> Option<u32> {
-        let first = self.slots[id as usize].successor;
+        let first = self.get(id).successor;
         if first == NIL {
             return None;
         }
         if first & EDGE == 0 {
-            self.slots[id as usize].successor = NIL;
+            self.at(id).successor = NIL;
             return Some(first);
         }
         let edge = first & !EDGE;
         let (successor, next) = self.edges[edge as usize];
         self.edges[edge as usize].1 = self.free_edge;
         self.free_edge = edge;
-        self.slots[id as usize].successor = if next == NIL { NIL } else { next | EDGE };
+        self.at(id).successor = if next == NIL { NIL } else { next | EDGE };
         Some(successor)
     }
 
@@ -389,7 +391,7 @@ impl Commands {
     #[inline]
     pub fn wait_for_die(&mut self, id: u32, meter: &Meter, now: Nanos) {
         if self.get(id).flags & flag::TRACED != 0 {
-            self.traces[id as usize].queued(meter, now);
+            self.trace_mut(id).queued(meter, now);
         }
     }
 
@@ -400,7 +402,7 @@ impl Commands {
         if slot.flags & flag::TRACED != 0 {
             let first = slot.flags & flag::WAITED == 0;
             slot.flags |= flag::WAITED;
-            self.traces[id as usize].started(meter, now, first);
+            self.trace_mut(id).started(meter, now, first);
         }
     }
 
@@ -411,7 +413,7 @@ impl Commands {
         if slot.flags & flag::TRACED != 0 {
             let first = slot.flags & flag::WAITED == 0;
             slot.flags |= flag::WAITED;
-            self.traces[id as usize].charge(usize::from(direct), usize::from(root), time, first);
+            self.trace_mut(id).charge(usize::from(direct), usize::from(root), time, first);
         }
     }
 
@@ -421,9 +423,9 @@ impl Commands {
         self.at(successor).flags |= flag::WAITED;
         let slot = self.get(before);
         let waited = slot.flags & flag::WAITED != 0;
-        let since = self.traces[successor as usize].issued();
-        let wait = self.traces[before as usize].handed_on(now, [slot.cause, slot.root], waited, since);
-        self.traces[successor as usize].inherit(&wait);
+        let since = self.trace(successor).issued();
+        let wait = self.trace(before).handed_on(now, [slot.cause, slot.root], waited, since);
+        self.trace_mut(successor).inherit(&wait);
     }
 
     /// One member of a join is done; `waited` names the command whose waiting counts if it is the last.
@@ -437,7 +439,7 @@ impl Commands {
         }
         let (owner, token, failed) = (entry.owner, entry.token, entry.failed);
         self.joins.remove(join);
-        let wait = waited.map(|id| state.memory.waits.note(self.traces[id as usize].wait()));
+        let wait = waited.map(|id| state.memory.waits.note(self.trace(id).wait()));
         state.events.push((owner, Event::Joined { token, failed, wait }));
     }
 
@@ -445,7 +447,7 @@ impl Commands {
     #[inline]
     pub fn end_alone(&self, id: u32, failed: bool, waited: bool, state: &mut FlashState) {
         let slot = self.get(id);
-        let wait = waited.then(|| state.memory.waits.note(self.traces[id as usize].wait()));
+        let wait = waited.then(|| state.memory.waits.note(self.trace(id).wait()));
         state.events.push((slot.logical as Owner, Event::Joined { token: slot.completion, failed, wait }));
     }
 
@@ -467,9 +469,20 @@ impl Commands {
     }
 
     /// The causes that a command has waited for.
-    #[inline]
+    #[inline(always)]
+    #[allow(unsafe_code)]
     pub fn trace(&self, id: u32) -> &Trace {
-        &self.traces[id as usize]
+        debug_assert!((id as usize) < self.traces.len(), "command {id} does not exist");
+        // SAFETY: see the module description; each slot has a trace.
+        unsafe { self.traces.get_unchecked(id as usize) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn trace_mut(&mut self, id: u32) -> &mut Trace {
+        debug_assert!((id as usize) < self.traces.len(), "command {id} does not exist");
+        // SAFETY: see the module description; each slot has a trace.
+        unsafe { self.traces.get_unchecked_mut(id as usize) }
     }
 }
 

@@ -145,11 +145,11 @@ impl Flash for TimedFlash {
     }
 
     fn backlog(&self, die: DieId) -> Backlog {
-        self.controller.chips.backlog(die.index())
+        self.controller.chips.backlog(self.controller.chips.dies.number_of(die))
     }
 
     fn backlog_ns(&self, die: DieId) -> Nanos {
-        self.controller.chips.queued_ns(die.index())
+        self.controller.chips.queued_ns(self.controller.chips.dies.number_of(die))
     }
 
     fn set_instant(&mut self, instant: bool) {
