@@ -106,18 +106,15 @@ impl Trace {
     /// The command leaves the queue. `first`: nothing was charged to it before.
     #[inline]
     pub fn started(&mut self, meter: &Meter, now: Nanos, first: bool) {
-        if first {
-            self.wait.kinds = 0;
-        }
-        // Causes that are new since the snapshot stood at zero then.
-        each_kind(meter.kinds & !self.kinds, |kind| self.snapshot[kind] = [0; 2]);
-        self.clear(meter.kinds);
+        let charged = if first { 0 } else { self.wait.kinds };
         each_kind(meter.kinds, |kind| {
-            for by in 0..2 {
-                let passed = meter.busy[kind][by].wrapping_sub(self.snapshot[kind][by]);
-                self.wait.entries[kind][by] = self.wait.entries[kind][by].wrapping_add(passed);
-            }
+            let of = |kinds: u32, entries: &[[Nanos; 2]]| if kinds >> kind & 1 == 1 { entries[kind] } else { [0; 2] };
+            // Causes that are new since the snapshot stood at zero then.
+            let (before, charged) = (of(self.kinds, &self.snapshot), of(charged, &self.wait.entries));
+            let passed = |by: usize| meter.busy[kind][by].wrapping_sub(before[by]);
+            self.wait.entries[kind] = [0, 1].map(|by| charged[by].wrapping_add(passed(by)));
         });
+        self.wait.kinds = charged | meter.kinds;
         // The sum is what counts: before this the entry of the running cause may be below zero.
         if let Some((cause, root, passed)) = meter.running(now) {
             self.wait.entries[cause][0] = self.wait.entries[cause][0].wrapping_add(passed);

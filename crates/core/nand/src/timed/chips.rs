@@ -555,15 +555,21 @@ impl Chips {
         self.observer.array_begins(index, self.schedule.now);
         self.arm_array(index, self.array_ns(Kind::Program, gang));
         if self.options.cache_program || self.options.suspend == SuspendOption::ProgramErase {
-            let slot = self.commands.get(gang);
-            self.occupy(index, gang, [slot.cause, slot.root]);
-            // A read that arrived during the transfer may interrupt now.
-            if self.dies[index].head[Die::URGENT] != NIL {
-                self.try_suspend(index);
-            }
-            if self.dies[index].array != NIL {
-                self.dispatch(index);
-            }
+            self.go_on_beside(index, gang);
+        }
+    }
+
+    /// A die whose array programs a gang from now on may move the next one, or read first.
+    #[inline(never)]
+    fn go_on_beside(&mut self, index: usize, gang: u32) {
+        let slot = self.commands.get(gang);
+        self.occupy(index, gang, [slot.cause, slot.root]);
+        // A read that arrived during the transfer may interrupt now.
+        if self.dies[index].head[Die::URGENT] != NIL {
+            self.try_suspend(index);
+        }
+        if self.dies[index].array != NIL {
+            self.dispatch(index);
         }
     }
 
@@ -710,7 +716,7 @@ impl Chips {
     }
 
     /// A die asks for its channel, to move the next page of its gang.
-    #[inline]
+    #[inline(always)]
     fn ask_channel(&mut self, index: usize) {
         let (channel, moving) = (self.dies[index].channel as usize, self.dies[index].moving);
         if self.channels.is_free(channel) {

@@ -52,6 +52,16 @@ impl Controller {
         }
     }
 
+    /// The same of a new read, whose block is known.
+    #[inline(always)]
+    fn begin_reading(&mut self, id: CommandId, read: &Read, block: BlockId) {
+        match read.after.filter(|after| self.is_under_way(*after)) {
+            Some(after) => self.chips.commands.depend(after.slot, id.slot),
+            None if self.chips.state.is_programmed(read.page) => self.begin_read(id.slot),
+            None => self.not_read(id.slot, block),
+        }
+    }
+
     /// Whether a command that was issued has not ended.
     #[inline(always)]
     fn is_under_way(&self, id: CommandId) -> bool {
@@ -130,7 +140,7 @@ impl Controller {
         }
         self.chips.state.row(block).pin();
         let id = self.chips.insert(Slot::of_read(owner, &read), read.completion);
-        self.begin(id, read.after);
+        self.begin_reading(id, &read, block);
         Outcome::Pending(id)
     }
 
@@ -146,7 +156,7 @@ impl Controller {
         let block = self.chips.state.geometry.block_of(read.page);
         self.chips.state.row(block).pin();
         let id = self.chips.insert_alone(Slot::of_read(owner, &read), operation);
-        self.begin(id, read.after);
+        self.begin_reading(id, &read, block);
     }
 
     #[inline(always)]

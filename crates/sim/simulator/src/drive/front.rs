@@ -141,6 +141,7 @@ impl<F: Clocked> Drive<F> {
     }
 
     /// Puts an answer, with a read's data, onto the way to the host.
+    #[inline(never)]
     fn send(&mut self, id: u32, wait: Option<u32>) {
         let HostOptions { link_bytes_per_second: rate, latency_ns, .. } = self.options;
         let now = self.flash.now();

@@ -322,7 +322,7 @@ impl<F: Clocked> Drive<F> {
         self.carries || self.oracle.is_some()
     }
 
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, id: u32, wait: Option<u32>) {
         if self.has_contents() {
             self.detach_contents(id);
@@ -439,7 +439,7 @@ impl<F: Clocked> Drive<F> {
     }
 
     /// A request's data (if any) has arrived: it goes to the layers, or behind those that wait.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, id: u32) {
         let passes = !self.options.reads_in_order && self.slots[id as usize].request.op == HostOp::Read;
         let waits_its_turn = !self.stalled.is_empty() && !passes;
