@@ -1,4 +1,7 @@
 //! Channels: data of one die at a time, and commands, where they take the channel.
+//!
+//! The number of a channel comes from a die or from the schedule, and the list of channels never changes its length.
+//! The accessors rely on it and skip the bounds check. Debug and test builds check.
 
 use crate::NIL;
 use std::collections::VecDeque;
@@ -54,32 +57,49 @@ impl Channels {
         Self { all: (0..channels).map(channel).collect(), commands_first }
     }
 
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn get(&self, channel: usize) -> &Channel {
+        debug_assert!(channel < self.all.len(), "channel {channel} does not exist");
+        // SAFETY: see the module description.
+        unsafe { self.all.get_unchecked(channel) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn at(&mut self, channel: usize) -> &mut Channel {
+        debug_assert!(channel < self.all.len(), "channel {channel} does not exist");
+        // SAFETY: see the module description.
+        unsafe { self.all.get_unchecked_mut(channel) }
+    }
+
     /// Whether a channel serves no die.
     #[inline(always)]
     pub fn is_free(&self, channel: usize) -> bool {
-        self.all[channel].serving == Turn::NOBODY
+        self.get(channel).serving == Turn::NOBODY
     }
 
     /// Whose turn it is on a channel that is not free.
     #[inline(always)]
     pub fn serving(&self, channel: usize) -> Turn {
         debug_assert!(!self.is_free(channel), "channel {channel} serves nobody");
-        self.all[channel].serving
+        self.get(channel).serving
     }
 
     /// A free channel serves a die from now on.
     #[inline(always)]
     pub fn serve(&mut self, channel: usize, turn: Turn) {
         debug_assert!(self.is_free(channel), "channel {channel} serves another die than {}", turn.die());
-        self.all[channel].serving = turn;
+        self.at(channel).serving = turn;
     }
 
     /// A die waits for its turn.
     #[inline(always)]
     pub fn wait(&mut self, channel: usize, turn: Turn) {
         debug_assert!(!self.is_free(channel), "a die waits for the free channel {channel}");
-        let waiting = &mut self.all[channel].waiting;
-        if turn.is_command() && self.commands_first {
+        let commands_first = self.commands_first;
+        let waiting = &mut self.at(channel).waiting;
+        if turn.is_command() && commands_first {
             let commands = waiting.iter().take_while(|before| before.is_command()).count();
             waiting.insert(commands, turn);
         } else {
@@ -90,7 +110,7 @@ impl Channels {
     /// A channel is free; whose turn is next, if anyone waits.
     #[inline(always)]
     pub fn release(&mut self, channel: usize) -> Option<Turn> {
-        let channel = &mut self.all[channel];
+        let channel = self.at(channel);
         channel.serving = Turn::NOBODY;
         channel.waiting.pop_front()
     }

@@ -44,6 +44,8 @@ pub(super) struct Chips {
     cached: bool,
     /// Queued commands may begin together.
     gangs: bool,
+    /// A die has one queue, in order of arrival, and a command that joins it changes nothing else.
+    pub queues_plainly: bool,
 }
 
 impl Chips {
@@ -64,6 +66,7 @@ impl Chips {
             is_followed: options.uninterrupted,
             options,
             cached,
+            queues_plainly: !reads_first && !cached && !options.uninterrupted && part.page_bytes <= geometry.page_bytes,
             gangs: options.multi_plane != MultiPlane::Off && geometry.planes_per_die * part.planes_as_one > 1
                 || part.page_bytes > geometry.page_bytes,
             state,
@@ -175,7 +178,7 @@ impl Chips {
     #[inline]
     pub fn enqueue(&mut self, id: u32) {
         let slot = self.commands.get(id);
-        let (kind, traced, cause) = (slot.kind, slot.flags & flag::TRACED != 0, slot.cause);
+        let (traced, cause) = (slot.flags & flag::TRACED != 0, slot.cause);
         let die = self.state.geometry.die_of(self.block_of(slot.page)).index();
         if self.dies[die].is_idle() {
             let slot = self.commands.at(id);
@@ -184,10 +187,23 @@ impl Chips {
             self.start(die, id);
             return;
         }
+        let tells_root = traced && cause == Cause::Host as u8;
+        if self.queues_plainly {
+            self.wait_behind([die, 0], self.dies[die].tail[0], id, tells_root);
+            self.dies.link(die, 0, id, &mut self.commands);
+        } else {
+            self.enqueue_by_rules(die, id, tells_root);
+        }
+    }
+
+    /// Puts a command into a queue of its busy die, as the options of commands say.
+    #[inline(never)]
+    fn enqueue_by_rules(&mut self, die: usize, id: u32, tells_root: bool) {
+        let slot = self.commands.get(id);
+        let (kind, cause) = (slot.kind, slot.cause);
         if kind == Kind::Read && self.times.shares_physical_pages() && self.join_gang(die, id) {
             return;
         }
-        let tells_root = traced && cause == Cause::Host as u8;
         let queue = if self.tickets.are_followed {
             self.enqueue_in_order(die, id, tells_root)
         } else {
@@ -450,7 +466,7 @@ impl Chips {
     }
 
     /// Puts a gang whose members are taken out of the queue onto its die.
-    #[inline]
+    #[inline(always)]
     fn start(&mut self, index: usize, gang: u32) {
         let slot = self.commands.get(gang);
         let (kind, cause, root) = (slot.kind, slot.cause, slot.root);

@@ -109,7 +109,7 @@ impl Die {
 
     #[inline]
     pub fn is_idle(&self) -> bool {
-        self.array & self.transfer & self.suspended & self.head[0] & self.head[1] & self.head[2] == NIL
+        self.array & self.transfer & self.suspended == NIL && self.queued.commands == 0
     }
 
     /// Queue of reads that go first.
@@ -135,8 +135,11 @@ impl Die {
     /// first of another queue.
     #[inline]
     pub fn last_before(&self, behind: u32, queue: usize) -> Option<u32> {
+        if behind != NIL {
+            return Some(behind);
+        }
         let heads = (0..self.head.len()).filter(|other| *other != queue).map(|other| self.head[other]);
-        [behind, self.array, self.transfer, self.suspended].into_iter().chain(heads).find(|&id| id != NIL)
+        [self.array, self.transfer, self.suspended].into_iter().chain(heads).find(|&id| id != NIL)
     }
 
     /// A command stands in one of the queues from now on, between these two.

@@ -253,7 +253,7 @@ impl<F: Clocked> Drive<F> {
     }
 
     /// Hands the pages of a request that are not yet taken to the layers.
-    #[inline]
+    #[inline(always)]
     fn start(&mut self, id: u32) {
         let slot = &self.slots[id as usize];
         let request = &slot.request;
