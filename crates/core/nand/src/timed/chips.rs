@@ -18,7 +18,7 @@ use super::schedule::{Due, Schedule};
 use super::tickets::Tickets;
 use super::times::Times;
 use crate::NIL;
-use crate::flash::{Backlog, CommandId, Completion, Operation};
+use crate::flash::{CommandId, Completion, Operation};
 use crate::part::{CommandCycles, CommandOptions, MultiPlane, Part, SuspendOption};
 use crate::state::{FlashState, Running};
 use units::{BlockId, Cause, Nanos, Ppn, Wait};
@@ -54,19 +54,21 @@ impl Chips {
         let reads_first = options.read_priority || options.suspend != SuspendOption::Off;
         let urgent = [reads_first, reads_first && !options.host_reads_first];
         let cached = options.cache_read || options.cache_program;
+        let times = Times::new(part, &state);
+        let queues_plainly = !reads_first && !cached && !options.uninterrupted && !times.shares_physical_pages();
         let commands_first = options.command_cycles == CommandCycles::ChannelFirst;
         Self {
             commands: Commands::new(options.tells_waits),
             dies: Dies::new(geometry, urgent),
             channels: Channels::new(geometry.channels, geometry.dies_per_channel, commands_first),
-            times: Times::new(part, &state),
+            times,
             schedule: Schedule::new(geometry.dies(), if cached { geometry.channels } else { 0 }, timers),
             observer: Observer::new(geometry.dies(), geometry.channels),
             tickets: Tickets::new(options.uninterrupted),
             is_followed: options.uninterrupted,
             options,
             cached,
-            queues_plainly: !reads_first && !cached && !options.uninterrupted && part.page_bytes <= geometry.page_bytes,
+            queues_plainly,
             gangs: options.multi_plane != MultiPlane::Off && geometry.planes_per_die * part.planes_as_one > 1
                 || part.page_bytes > geometry.page_bytes,
             state,
@@ -170,7 +172,7 @@ impl Chips {
 
     /// Array time of a gang.
     #[inline(always)]
-    fn array_ns(&self, kind: Kind, gang: u32) -> Nanos {
+    pub fn array_ns(&self, kind: Kind, gang: u32) -> Nanos {
         self.times.array_ns(kind, gang, &self.commands, &self.state)
     }
 
@@ -418,37 +420,6 @@ impl Chips {
         } else {
             self.dispatch(index);
         }
-    }
-
-    /// Time that the commands on a die and in its queues still take, and the programs that wait for nothing but a read
-    /// among them.
-    pub fn queued_ns(&self, index: usize) -> Nanos {
-        let die = &self.dies[index];
-        let queued: Nanos = die
-            .head
-            .into_iter()
-            .flat_map(|first| self.commands.chain(first))
-            .map(|id| self.times.service_ns(id, &self.commands, &self.state) + self.following_ns(index, id))
-            .sum();
-        let running = self.schedule.left(Due::Die(index)).unwrap_or(0);
-        let on_die: Nanos =
-            [die.array, die.transfer].into_iter().filter(|id| *id != NIL).map(|id| self.following_ns(index, id)).sum();
-        let is = |id: u32, kind: Kind| id != NIL && self.commands.get(id).kind == kind;
-        let half = match () {
-            () if is(die.array, Kind::Read) => self.times.transfer_ns(self.commands.get(die.array)),
-            () if is(die.transfer, Kind::Program) || is(die.transfer, Kind::Gathered) => {
-                self.array_ns(Kind::Program, die.transfer)
-            }
-            () => 0,
-        };
-        queued + running + half + on_die + die.suspended_left
-    }
-
-    /// Time of the program of this die that waits for a read.
-    fn following_ns(&self, index: usize, id: u32) -> Nanos {
-        let next = self.commands.only_successor(id).filter(|next| next.kind == Kind::Program && next.waits == 1);
-        let here = next.is_some_and(|next| self.state.geometry.die_of(self.block_of(next.page)).index() == index);
-        if here { self.times.plain_program_ns() } else { 0 }
     }
 
     /// A die works for a gang from now on, and for a cause.
@@ -800,17 +771,6 @@ impl Chips {
     fn served_in(&self, turn: Turn) -> u32 {
         let die = &self.dies[turn.die()];
         if turn.is_command() { die.array } else { die.moving }
-    }
-
-    /// The commands before a new one on a die.
-    pub fn backlog(&self, index: usize) -> Backlog {
-        let die = &self.dies[index];
-        let mut backlog = die.queued;
-        for id in die.gangs().into_iter().flat_map(|gang| self.commands.chain(gang)) {
-            backlog.commands += 1;
-            backlog.cleaning += u32::from(is_cleaning(self.commands.get(id).cause));
-        }
-        backlog
     }
 
     /// The work of arrays in cells, under way or interrupted.

@@ -27,6 +27,8 @@
 //! ```
 
 mod account;
+mod backlog;
+mod barriers;
 mod channels;
 mod chips;
 mod commands;

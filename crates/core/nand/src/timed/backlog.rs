@@ -1,0 +1,53 @@
+//! The work that waits for a die, for layers that ask before they give a command.
+
+use super::chips::Chips;
+use super::commands::Kind;
+use super::dies::is_cleaning;
+use super::schedule::Due;
+use crate::NIL;
+use crate::flash::Backlog;
+use units::Nanos;
+
+impl Chips {
+    /// The commands before a new one on a die.
+    pub fn backlog(&self, index: usize) -> Backlog {
+        let die = &self.dies[index];
+        let mut backlog = die.queued;
+        for id in die.gangs().into_iter().flat_map(|gang| self.commands.chain(gang)) {
+            backlog.commands += 1;
+            backlog.cleaning += u32::from(is_cleaning(self.commands.get(id).cause));
+        }
+        backlog
+    }
+
+    /// Time that the commands on a die and in its queues still take, and the programs that wait for nothing but a read
+    /// among them.
+    pub fn queued_ns(&self, index: usize) -> Nanos {
+        let die = &self.dies[index];
+        let queued: Nanos = die
+            .head
+            .into_iter()
+            .flat_map(|first| self.commands.chain(first))
+            .map(|id| self.times.service_ns(id, &self.commands, &self.state) + self.following_ns(index, id))
+            .sum();
+        let running = self.schedule.left(Due::Die(index)).unwrap_or(0);
+        let on_die: Nanos =
+            [die.array, die.transfer].into_iter().filter(|id| *id != NIL).map(|id| self.following_ns(index, id)).sum();
+        let is = |id: u32, kind: Kind| id != NIL && self.commands.get(id).kind == kind;
+        let half = match () {
+            () if is(die.array, Kind::Read) => self.times.transfer_ns(self.commands.get(die.array)),
+            () if is(die.transfer, Kind::Program) || is(die.transfer, Kind::Gathered) => {
+                self.array_ns(Kind::Program, die.transfer)
+            }
+            () => 0,
+        };
+        queued + running + half + on_die + die.suspended_left
+    }
+
+    /// Time of the program of this die that waits for a read.
+    fn following_ns(&self, index: usize, id: u32) -> Nanos {
+        let next = self.commands.only_successor(id).filter(|next| next.kind == Kind::Program && next.waits == 1);
+        let here = next.is_some_and(|next| self.state.geometry.die_of(self.block_of(next.page)).index() == index);
+        if here { self.times.plain_program_ns() } else { 0 }
+    }
+}
