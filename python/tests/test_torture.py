@@ -201,21 +201,22 @@ def test_the_fixture_passes_what_holds_and_fails_what_does_not(torture: Callable
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/loop-control").exists(), reason="mounting takes root and a loop device")
-def test_a_key_value_store_keeps_what_it_answered_and_without_syncs_it_does_not() -> None:
+@pytest.mark.parametrize(("store", "states"), [("lmdb", 60), ("rocksdb", 30), ("duckdb", 8)])
+def test_a_store_keeps_what_it_answered_and_without_syncs_it_does_not(store: str, states: int) -> None:
     def run(how: str, states: int) -> nd.Tortured:
-        command = f"{sys.executable} {SAMPLES / 'store.py'}"
+        command = f"{sys.executable} {SAMPLES / 'stores.py'} {store}"
         return nd.torture(
-            f"{command} put {how}",
-            f"{command} check",
+            f"{command} append {how}",
+            f"{command} verify",
             prepare=f"{command} prepare",
             mount="ext4",
             atomic=4096,
             states=states,
         )
 
-    held = run("sync", 80)
+    held = run("durable", states)
     assert held, held.text
-    assert not run("nosync", 500), "it is lost, or so damaged that the store cannot be read"
+    assert not run("careless", 500), "it is lost, or so damaged that the store cannot be read"
 
 
 def in_process(sample: str, *arguments: str) -> tuple[int, str]:
