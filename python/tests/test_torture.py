@@ -234,6 +234,11 @@ def test_sqlite_on_a_disk_in_the_process_keeps_what_its_manual_says() -> None:
         assert code == 3 and "commits were answered" in told, told
         code, told = in_process("sqlite_in_process.py", journal, "OFF", "2000")
         assert code == 3, told
+    code, told = in_process("sqlite_in_process.py", "TRUNCATE", "FULL", "2000")
+    assert code == 0, told
+    # A journal in memory is lost. It held as long as SQLite used the write-ahead log in each mode.
+    code, told = in_process("sqlite_in_process.py", "MEMORY", "FULL", "2000")
+    assert code == 3, told
 
 
 def test_file_operations_on_littlefs_survive_unless_its_driver_leaves_out_flushes() -> None:

@@ -27,7 +27,11 @@ SIZES = {"block_size": BLOCK, "block_count": BLOCKS, "read_size": SECTOR, "prog_
 
 
 class Driver:
-    """The driver of littlefs: an erase writes bytes of ones, a sync is a flush."""
+    """The driver of littlefs: an erase writes bytes of ones, a sync is a flush.
+
+    Flash does not program a block before it has erased it, and littlefs relies on that. A disk may keep later writes and
+    lose earlier ones, so that a flush stands behind each erase.
+    """
 
     def __init__(self, disk: nd.Disk, is_careful: bool = True) -> None:
         self.disk = disk
@@ -42,7 +46,7 @@ class Driver:
 
     def erase(self, config, number: int) -> int:
         self.disk.write(number * BLOCK, b"\xff" * BLOCK)
-        return 0
+        return self.sync(config)
 
     def sync(self, config) -> int:
         if self.is_careful:

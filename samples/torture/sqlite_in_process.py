@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """SQLite under power loss without files: a VFS of apsw over the disk of `nd.torture` (`pip install apsw`).
 
-    samples/torture/sqlite_in_process.py WAL FULL          # journal mode and synchronous; also PERSIST, and OFF, NORMAL
+    samples/torture/sqlite_in_process.py WAL FULL          # journal mode and synchronous
+    samples/torture/sqlite_in_process.py PERSIST NORMAL    # others: DELETE, TRUNCATE, MEMORY and OFF; EXTRA and OFF
     samples/torture/sqlite_in_process.py WAL OFF 20000     # states
 
 A check opens the database as it is after a cut, which lets SQLite recover it, and reads all of it. No process and no
@@ -64,7 +65,11 @@ class Area:
     def xFileControl(self, operation: int, pointer: int) -> bool:
         return False
 
-    def xTruncate(self, size: int) -> None: ...
+    def xTruncate(self, size: int) -> None:
+        # An area keeps its size. A journal without a header is an empty one.
+        if size == 0 and not self.is_main:
+            self.disk.write(self.start, bytes(SECTOR))
+
     def xLock(self, level: int) -> None: ...
     def xUnlock(self, level: int) -> None: ...
     def xClose(self) -> None: ...
@@ -86,9 +91,16 @@ class OnDisk(apsw.VFS):
         return name
 
     def xAccess(self, path: str, flags: int) -> bool:
-        return True
+        # SQLite uses each write-ahead log that is there, whatever mode is set. Byte 18 of the database tells its mode.
+        number, _, suffix = path.partition("-")
+        return suffix != "wal" or self.disks[number].read(0, SECTOR)[18] == 2
 
-    def xDelete(self, path: str, sync_folder: bool) -> None: ...
+    def xDelete(self, path: str, sync_folder: bool) -> None:
+        number, _, suffix = path.partition("-")
+        area = Area(self.disks[number], f"-{suffix}")
+        area.xTruncate(0)
+        if sync_folder:
+            area.xSync(0)
 
 
 FILES = OnDisk()
