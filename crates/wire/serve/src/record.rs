@@ -97,12 +97,14 @@ impl Record {
 
     /// Notes that a flush or a write with FUA was answered.
     pub fn answered(&mut self, order: &Order) {
-        match order.kind {
-            OrderKind::Flush => self.remark("done F"),
-            OrderKind::Write | OrderKind::Zeroes { .. } if order.fua => self.remark("done W"),
+        let remark = match order.kind {
+            OrderKind::Flush => "done F",
+            OrderKind::Write | OrderKind::Zeroes { .. } if order.fua => "done W",
             _ => return,
-        }
+        };
+        // A reader dates the answer by the newest note of the clock, which may have been set since.
         self.note_clock();
+        self.remark(remark);
     }
 
     /// Writes an order down. A disk that is full ends the record, not the server.
@@ -163,5 +165,26 @@ impl Record {
         self.failed.take().map_or(Ok(()), |problem| {
             Err(format!("{path}: the record of requests is not whole: {problem}; make room, or record elsewhere"))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The reader dated a flush after a set clock by the time of day before it.
+    #[test]
+    fn a_flush_is_dated_by_the_clock_as_it_was_set_since() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("drive.csv");
+        let flush = Order { kind: OrderKind::Flush, offset: 0, length: 0, fua: false };
+        let mut record = Record::create(&path).unwrap();
+        record.note(&flush);
+        record.clock = record.clock.map(|(moment, day)| (moment, day - Duration::from_secs(5)));
+        record.answered(&flush);
+        record.finish().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let place = |what: &str| text.rfind(what).unwrap();
+        assert!(place("\n0,0,F") < place("clock") && place("clock") < place("done F"), "{text}");
     }
 }

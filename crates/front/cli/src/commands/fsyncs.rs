@@ -141,12 +141,14 @@ fn advice(found: &Fsyncs) -> Vec<&'static str> {
         (!ranges.is_empty(), "Call fdatasync after sync_file_range, which asks for no flush."),
         (!found.files.is_empty(), "Call fsync on a new file before you rename it or promise that it is there."),
         (!found.names.is_empty(), "Open the folder and call fsync on it after you create or rename a file in it."),
-        (counts.by_next_line > 0, "Add -T to strace: a return is now taken from the next line of its process."),
         (
             counts.odd_lines > 0,
             "Write the log with `strace -o FILE`: the output of a program stands between its lines.",
         ),
-        (counts.io_uring > 0, "Let the program use plain calls: syncs by io_uring are not in the log."),
+        (
+            counts.io_uring > 0,
+            "Let the program use plain calls: requests of io_uring are not in the log, so syncs after them need none.",
+        ),
         (counts.joined == 0, "Check --folder, or trace the process that syncs: the log has no such call."),
     ];
     all.into_iter().filter_map(|(is_so, advice)| is_so.then_some(advice)).collect()
@@ -169,7 +171,7 @@ fn document(found: &Fsyncs) -> Value {
         "calls": {
             "joined": counts.joined, "flushed": counts.flushed, "needless": counts.needless,
             "outside": counts.outside, "failed": counts.failed, "unfinished": counts.unfinished,
-            "nameless": counts.nameless, "by_next_line": counts.by_next_line, "io_uring": counts.io_uring,
+            "nameless": counts.nameless, "io_uring": counts.io_uring,
             "lines": counts.lines, "odd_lines": counts.odd_lines,
         },
         "record": {

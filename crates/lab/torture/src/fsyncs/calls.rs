@@ -1,27 +1,21 @@
 //! Whole calls of a log, and their meaning for files.
 
 use super::SyncKind;
-use super::strace::{self, Event, Outcome, descriptor, plain, quoted, split};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use super::paths::{Descriptors, Paths};
+use super::strace::{self, Event, Outcome, descriptor, split};
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead};
 use units::Nanos;
 
 /// Most bytes of a line that are looked at.
 const LONGEST: usize = 1 << 20;
-/// Calls that change the contents of the file of a descriptor, and the place of it among the arguments.
-const WRITES: [(&str, usize); 11] = [
-    ("write", 0),
-    ("pwrite64", 0),
-    ("pwrite", 0),
-    ("writev", 0),
-    ("pwritev", 0),
-    ("pwritev2", 0),
-    ("ftruncate", 0),
-    ("fallocate", 0),
-    ("sendfile", 0),
-    ("copy_file_range", 2),
-    ("splice", 2),
-];
+/// Most calls that wait for the return of an earlier one.
+const MOST_WAITING: usize = 1 << 16;
+/// Calls that write bytes to the file of a descriptor, and through `O_SYNC` make them last.
+const WRITES: [&str; 6] = ["write", "pwrite64", "pwrite", "writev", "pwritev", "pwritev2"];
+/// Calls that change the contents in other ways, and the place of the descriptor among the arguments.
+const CHANGES: [(&str, usize); 5] =
+    [("ftruncate", 0), ("fallocate", 0), ("sendfile", 0), ("copy_file_range", 2), ("splice", 2)];
 const SYNCS: [(&str, SyncKind); 6] = [
     ("fsync", SyncKind::Fsync),
     ("fdatasync", SyncKind::Fdatasync),
@@ -44,9 +38,11 @@ pub struct Call {
     pub value: Option<u64>,
     /// The returned descriptor's file.
     file: Option<String>,
+    /// The name of its error.
+    error: Option<String>,
     /// When it was called: nanoseconds since 1970.
     pub begin: Nanos,
-    /// When it had returned, at the latest.
+    /// When it had returned, at the latest; `Nanos::MAX` if no later line of its process tells.
     pub end: Nanos,
     /// The next line of its process tells its end.
     is_open: bool,
@@ -57,6 +53,8 @@ pub struct Call {
 pub(super) enum Act {
     /// The contents of a file changed.
     Wrote(String),
+    /// The contents of a file changed since an earlier call.
+    WroteSince(String, Nanos),
     /// A file that was there before lost its contents.
     Emptied(String),
     /// A file can change through memory.
@@ -65,8 +63,13 @@ pub(super) enum Act {
     Seen(String),
     /// A name is not there.
     Missing(String),
-    /// A name may be new.
-    Created(String),
+    /// A name may be new, or surely is.
+    Created {
+        path: String,
+        is_sure: bool,
+    },
+    /// A file without a name was made.
+    Unnamed(String),
     Linked {
         from: String,
         to: String,
@@ -75,7 +78,13 @@ pub(super) enum Act {
         from: String,
         to: String,
     },
+    Exchanged {
+        one: String,
+        other: String,
+    },
     Removed(String),
+    /// A file is to last at a time that the log does not tell.
+    Asked(String),
     /// A file is to last; without a path the log does not name it.
     Sync {
         kind: SyncKind,
@@ -91,8 +100,6 @@ pub struct Calls<R> {
     pub lines: u64,
     /// Lines that were not understood.
     pub odd_lines: u64,
-    /// Syncs whose return is taken from the next line of their process.
-    pub by_next_line: u64,
     /// Calls of `io_uring`, whose requests the log lacks.
     pub io_uring: u64,
     /// Some call of the log writes, so that it tells unchanged files.
@@ -102,15 +109,20 @@ pub struct Calls<R> {
     /// Ended calls, of which the first may have an open end.
     ended: VecDeque<Call>,
     newest: Nanos,
-    /// Working folders by process, and the newest.
-    folders: HashMap<u32, String>,
-    folder: String,
-    /// Folders by the paths that programs use, where these pass through symbolic links.
-    links: HashMap<String, String>,
-    /// Descriptors whose writes last when they return.
-    synced: BTreeSet<(String, String)>,
-    /// Mapped files by first address and the one behind the last.
-    maps: Vec<(u64, u64, String)>,
+    pub(super) paths: Paths,
+    descriptors: Descriptors,
+    /// Mapped files by table of descriptors, first address and the one behind the last.
+    maps: Vec<(u32, u64, u64, String)>,
+    /// Requests of `io_submit` by context.
+    submitted: HashMap<String, Submitted>,
+}
+
+/// Requests that are under way.
+#[derive(Debug, Default)]
+struct Submitted {
+    requests: u64,
+    /// Written files, and when.
+    writes: Vec<(String, Nanos)>,
 }
 
 impl<R: BufRead> Calls<R> {
@@ -120,17 +132,15 @@ impl<R: BufRead> Calls<R> {
             log,
             lines: 0,
             odd_lines: 0,
-            by_next_line: 0,
             io_uring: 0,
             shows_writes: false,
             begun: HashMap::new(),
             ended: VecDeque::new(),
             newest: 0,
-            folders: HashMap::new(),
-            folder: String::new(),
-            links: HashMap::new(),
-            synced: BTreeSet::new(),
+            paths: Paths::default(),
+            descriptors: Descriptors::default(),
             maps: Vec::new(),
+            submitted: HashMap::new(),
         }
     }
 
@@ -147,11 +157,17 @@ impl<R: BufRead> Calls<R> {
             line.clear();
             let length = io::Read::take(&mut self.log, LONGEST as u64).read_until(b'\n', &mut line)?;
             if length == 0 {
-                // Nothing more is known: the log ends after them.
-                self.ended.iter_mut().for_each(|call| call.close(self.newest));
+                // Nothing tells when the last calls of each process have returned.
+                self.ended.iter_mut().for_each(|call| call.close(Nanos::MAX));
                 return Ok(self.ended.pop_front());
             }
             self.take(&String::from_utf8_lossy(&line));
+            if self.ended.len() > MOST_WAITING
+                && let Some(call) = self.ended.front_mut()
+            {
+                // `strace` has written lines of other processes since.
+                call.close(self.newest);
+            }
         }
     }
 
@@ -177,8 +193,8 @@ impl<R: BufRead> Calls<R> {
                 self.begun.insert(line.process, (name.to_owned(), arguments.to_owned(), line.time));
             }
             Event::Call { name, arguments, outcome } => {
-                let end = outcome.took.map(|took| line.time.saturating_add(took));
-                self.end(line.process, (name.to_owned(), arguments.to_owned(), line.time), outcome, end);
+                // Its duration by `-T` begins after the time of the line, so that both together end too early.
+                self.end(line.process, (name.to_owned(), arguments.to_owned(), line.time), outcome, None);
             }
             Event::Resumed { name, arguments, outcome } => {
                 // Without its begin it is not known when it was called.
@@ -199,19 +215,17 @@ impl<R: BufRead> Calls<R> {
         outcome: Outcome<'_>,
         end: Option<Nanos>,
     ) {
-        let is_sync = SYNCS.iter().any(|(sync, _)| *sync == name);
-        let is_open = end.is_none() && (is_sync || WRITES.iter().any(|(write, _)| *write == name));
-        self.by_next_line += u64::from(is_sync && is_open);
         self.ended.push_back(Call {
             process,
             name,
             arguments,
             value: outcome.value,
-            file: outcome.file.map(str::to_owned),
+            file: outcome.file,
+            error: outcome.error.map(str::to_owned),
             begin,
             // The clock may have been set back within.
             end: end.unwrap_or(begin).max(begin),
-            is_open,
+            is_open: end.is_none(),
         });
     }
 
@@ -224,32 +238,36 @@ impl<R: BufRead> Calls<R> {
     pub(super) fn acts(&mut self, call: &Call) -> Vec<Act> {
         let arguments = split(&call.arguments);
         let argument = |at: usize| arguments.get(at).copied().unwrap_or_default();
-        if let Some(("AT_FDCWD", folder)) = descriptor(argument(0)) {
-            self.folder = plain(folder);
-            self.folders.insert(call.process, self.folder.clone());
+        if let Some((number, path)) = descriptor(argument(0)) {
+            self.paths.is_real(&path);
+            if number == "AT_FDCWD" {
+                self.paths.work_in(call.process, path);
+            }
         }
         let is_done = call.value.is_some();
-        if let Some((_, place)) = WRITES.iter().find(|(name, _)| *name == call.name) {
+        if let Some(acts) = self.wrote(call, &arguments) {
             self.shows_writes = true;
-            return if is_done { self.wrote(call, argument(*place)) } else { Vec::new() };
+            return acts;
         }
         if let Some((_, kind)) = SYNCS.iter().find(|(name, _)| *name == call.name) {
-            return self.sync(*kind, argument(0), argument(2)).into_iter().collect();
+            return self.sync(call, *kind, argument(0), argument(2)).into_iter().collect();
         }
-        let path = self.path(call.process, None, argument(0));
-        let path_at = self.path(call.process, Some(argument(0)), argument(1));
+        let path = self.paths.whole(call.process, None, argument(0));
+        let path_at = self.paths.whole(call.process, Some(argument(0)), argument(1));
         match call.name.as_str() {
             "open" | "creat" => self.open(call, path, argument(1)),
             "openat" | "openat2" => self.open(call, path_at, argument(2)),
-            "stat" | "lstat" | "access" => path.map(|path| seen(is_done, path)).into_iter().collect(),
+            "stat" | "lstat" | "access" => path.and_then(|path| seen(call, path)).into_iter().collect(),
             "newfstatat" | "statx" | "faccessat" | "faccessat2" => {
-                path_at.map(|path| seen(is_done, path)).into_iter().collect()
+                path_at.and_then(|path| seen(call, path)).into_iter().collect()
             }
             "mmap" if is_done => self.map(call, &arguments).into_iter().collect(),
             _ if is_done => {
                 self.follow(call, argument(0), path);
                 self.name(call, &arguments).into_iter().collect()
             }
+            "mkdir" | "mknod" => path.and_then(|path| seen(call, path)).into_iter().collect(),
+            "mkdirat" | "mknodat" => path_at.and_then(|path| seen(call, path)).into_iter().collect(),
             _ => Vec::new(),
         }
     }
@@ -258,23 +276,20 @@ impl<R: BufRead> Calls<R> {
     fn follow(&mut self, call: &Call, first: &str, path: Option<String>) {
         match call.name.as_str() {
             "dup" | "dup2" | "dup3" | "fcntl" => {
-                let copy = call.value.map(|number| number.to_string()).zip(call.file.as_deref().map(plain));
-                if let (Some(copy), Some((number, file))) = (copy, descriptor(first))
-                    && self.synced.contains(&(number.to_owned(), plain(file)))
-                {
-                    self.synced.insert(copy);
+                let copy = call.value.filter(|_| call.file.is_some()).map(|number| number.to_string());
+                if let (Some(copy), Some((number, _))) = (copy, descriptor(first)) {
+                    self.descriptors.copied(call.process, number, copy);
                 }
             }
             "chdir" | "fchdir" => {
-                if let Some(folder) = descriptor(first).map(|(_, file)| plain(file)).or(path) {
-                    self.folders.insert(call.process, folder.clone());
-                    self.folder = folder;
+                if let Some(folder) = descriptor(first).map(|(_, file)| file).or(path) {
+                    self.paths.work_in(call.process, folder);
                 }
             }
             "clone" | "clone3" | "fork" | "vfork" => {
-                let folder = self.folders.get(&call.process).cloned();
-                if let (Some(child), Some(folder)) = (call.value, folder) {
-                    self.folders.insert(child as u32, folder);
+                if let Some(child) = call.value.and_then(|child| u32::try_from(child).ok()) {
+                    self.paths.begun(call.process, child);
+                    self.descriptors.begun(call.process, child, call.arguments.contains("CLONE_FILES"));
                 }
             }
             name => self.io_uring += u64::from(name.starts_with("io_uring_")),
@@ -284,42 +299,111 @@ impl<R: BufRead> Calls<R> {
     /// The meaning of a call that makes, moves or removes a name.
     fn name(&self, call: &Call, arguments: &[&str]) -> Option<Act> {
         let argument = |at: usize| arguments.get(at).copied().unwrap_or_default();
-        let path = |at: usize| self.path(call.process, None, argument(at));
-        let path_at = |at: usize| self.path(call.process, Some(argument(at)), argument(at + 1));
+        let path = |at: usize| self.paths.whole(call.process, None, argument(at));
+        let path_at = |at: usize| self.paths.whole(call.process, Some(argument(at)), argument(at + 1));
+        let created = |path| Act::Created { path, is_sure: true };
         match call.name.as_str() {
             "truncate" => path(0).map(Act::Wrote),
-            "mkdir" | "mknod" => path(0).map(Act::Created),
-            "mkdirat" | "mknodat" => path_at(0).map(Act::Created),
-            "symlink" => path(1).map(Act::Created),
-            "symlinkat" => path_at(1).map(Act::Created),
+            "mkdir" | "mknod" => path(0).map(created),
+            "mkdirat" | "mknodat" => path_at(0).map(created),
+            "symlink" => path(1).map(created),
+            "symlinkat" => path_at(1).map(created),
             "unlink" | "rmdir" => path(0).map(Act::Removed),
             "unlinkat" => path_at(0).map(Act::Removed),
             "rename" => path(0).zip(path(1)).map(|(from, to)| Act::Renamed { from, to }),
+            "renameat2" if argument(4).contains("RENAME_EXCHANGE") => {
+                path_at(0).zip(path_at(2)).map(|(one, other)| Act::Exchanged { one, other })
+            }
             "renameat" | "renameat2" => path_at(0).zip(path_at(2)).map(|(from, to)| Act::Renamed { from, to }),
             "link" => path(0).zip(path(1)).map(|(from, to)| Act::Linked { from, to }),
-            "linkat" => path_at(0).zip(path_at(2)).map(|(from, to)| Act::Linked { from, to }),
+            "linkat" => {
+                let from = match argument(1) {
+                    "\"\"" => descriptor(argument(0)).map(|(_, file)| file),
+                    _ => path_at(0).map(|path| self.behind(call.process, path)),
+                };
+                from.zip(path_at(2)).map(|(from, to)| Act::Linked { from, to })
+            }
             _ => None,
         }
     }
 
-    fn wrote(&self, call: &Call, written: &str) -> Vec<Act> {
-        let Some((number, file)) = descriptor(written) else { return Vec::new() };
-        let path = plain(file);
-        let lasts = self.synced.contains(&(number.to_owned(), path.clone()))
-            || call.name == "pwritev2" && ["RWF_SYNC", "RWF_DSYNC"].iter().any(|flag| call.arguments.contains(flag));
-        vec![if lasts { Act::Sync { kind: SyncKind::Write, path: Some(path) } } else { Act::Wrote(path) }]
+    /// The file of a path such as `/proc/self/fd/3`, and of others the path itself.
+    fn behind(&self, process: u32, path: String) -> String {
+        let number = path.strip_prefix("/proc/").and_then(|rest| rest.split_once("/fd/"));
+        number.and_then(|(_, number)| self.descriptors.path(process, number)).unwrap_or(path)
     }
 
-    fn sync(&self, kind: SyncKind, first: &str, third: &str) -> Option<Act> {
+    /// The meaning of a call that changes the contents of files. None: it is another call.
+    fn wrote(&mut self, call: &Call, arguments: &[&str]) -> Option<Vec<Act>> {
+        let argument = |at: usize| arguments.get(at).copied().unwrap_or_default();
+        let is_write = WRITES.contains(&call.name.as_str());
+        let other = CHANGES.iter().find(|(name, _)| *name == call.name).map(|(_, place)| *place);
+        let is_clone = call.name == "ioctl" && argument(1).starts_with("FICLONE");
+        if call.name.starts_with("io_") {
+            return self.submit(call, arguments);
+        }
+        let place = other.or((is_write || is_clone).then_some(0))?;
+        let sets_size = is_clone || matches!(call.name.as_str(), "ftruncate" | "fallocate");
+        let is_done = call.value.is_some_and(|bytes| bytes > 0 || sets_size);
+        let Some((number, path)) = descriptor(argument(place)).filter(|_| is_done) else { return Some(Vec::new()) };
+        let asks =
+            call.name == "pwritev2" && ["RWF_SYNC", "RWF_DSYNC"].iter().any(|flag| call.arguments.contains(flag));
+        let is_synchronous = asks || self.descriptors.is_synchronous(call.process, number);
+        Some(vec![match (is_synchronous, is_write) {
+            (true, true) => Act::Sync { kind: SyncKind::Write, path: Some(path) },
+            // File systems differ in whether these last by `O_SYNC`.
+            (true, false) if call.name != "ftruncate" => Act::Seen(path),
+            _ => Act::Wrote(path),
+        }])
+    }
+
+    /// Requests that return before they have ended. None: it is another call.
+    fn submit(&mut self, call: &Call, arguments: &[&str]) -> Option<Vec<Act>> {
+        let (context, number) = (*arguments.first()?, call.value.unwrap_or(0));
+        if matches!(call.name.as_str(), "io_getevents" | "io_pgetevents") {
+            let Some(under_way) = self.submitted.get_mut(context) else { return Some(Vec::new()) };
+            under_way.requests = under_way.requests.saturating_sub(number);
+            // The log does not tell which request has ended, unless all have.
+            let ended = if under_way.requests == 0 { std::mem::take(&mut under_way.writes) } else { Vec::new() };
+            return Some(ended.into_iter().map(|(path, begin)| Act::WroteSince(path, begin)).collect());
+        }
+        if call.name != "io_submit" {
+            return None;
+        }
+        let list = arguments.get(2).and_then(|list| list.strip_prefix('[')?.strip_suffix(']')).unwrap_or_default();
+        let mut acts = Vec::new();
+        for request in split(list).into_iter().take(usize::try_from(number).unwrap_or(usize::MAX)) {
+            let fields = split(request.trim_start_matches('{').trim_end_matches('}'));
+            let field = |name: &str| fields.iter().find_map(|field| field.strip_prefix(name));
+            let under_way = self.submitted.entry(context.to_owned()).or_default();
+            under_way.requests += 1;
+            let Some((number, path)) = field("aio_fildes=").and_then(descriptor) else { continue };
+            match field("aio_lio_opcode=").unwrap_or_default() {
+                // When a synchronous one ends is not known.
+                "IOCB_CMD_PWRITE" | "IOCB_CMD_PWRITEV"
+                    if !self.descriptors.is_synchronous(call.process, number) && !request.contains("SYNC") =>
+                {
+                    under_way.writes.push((path, call.begin));
+                }
+                "IOCB_CMD_FSYNC" | "IOCB_CMD_FDSYNC" => acts.push(Act::Asked(path)),
+                _ => {}
+            }
+        }
+        Some(acts)
+    }
+
+    fn sync(&self, call: &Call, kind: SyncKind, first: &str, third: &str) -> Option<Act> {
         let path = match kind {
             SyncKind::Msync if !third.contains("MS_SYNC") => return None,
             SyncKind::Msync => {
-                let address = address(first)?;
-                let map = self.maps.iter().rev().find(|(from, to, _)| (*from..*to).contains(&address));
+                let (address, table) = (address(first)?, self.descriptors.table(call.process));
+                let maps = || self.maps.iter().rev().filter(|(_, from, to, _)| (*from..*to).contains(&address));
+                // A child has the maps of its parent.
+                let map = maps().find(|(of, ..)| *of == table).or_else(|| maps().next());
                 map.map(|(.., path)| path.clone())
             }
             SyncKind::Sync => Some("/".to_owned()),
-            _ => descriptor(first).map(|(_, file)| plain(file)),
+            _ => descriptor(first).map(|(_, file)| file),
         };
         // Sockets and pipes have no path.
         path.as_ref().is_none_or(|path| path.starts_with('/')).then_some(Act::Sync { kind, path })
@@ -330,67 +414,46 @@ impl<R: BufRead> Calls<R> {
         let is_shared = argument(3).contains("MAP_SHARED") && argument(2).contains("PROT_WRITE");
         let (_, file) = descriptor(argument(4)).filter(|_| is_shared)?;
         let (from, length) = (call.value?, argument(1).parse::<u64>().ok()?);
+        let table = self.descriptors.table(call.process);
         // An older file in the same place is there no more.
-        self.maps.retain(|(start, ..)| *start != from);
-        self.maps.push((from, from.saturating_add(length), plain(file)));
-        Some(Act::Mapped(plain(file)))
-    }
-
-    /// The whole path of a name, which may begin at a descriptor or at the working folder.
-    fn path(&self, process: u32, at: Option<&str>, name: &str) -> Option<String> {
-        let name = quoted(name)?;
-        let begin = match at.and_then(descriptor) {
-            _ if name.starts_with('/') => String::new(),
-            Some((_, folder)) => plain(folder),
-            None => self.folders.get(&process).unwrap_or(&self.folder).clone(),
-        };
-        let mut parts: Vec<&str> = Vec::new();
-        for part in begin.split('/').chain(name.split('/')) {
-            match part {
-                "" | "." => {}
-                ".." => drop(parts.pop()),
-                part => parts.push(part),
-            }
-        }
-        let name = parts.pop().unwrap_or_default();
-        let folder = format!("/{}", parts.join("/"));
-        let folder = self.links.get(&folder).unwrap_or(&folder);
-        Some(format!("{}/{name}", folder.trim_end_matches('/')))
+        self.maps.retain(|(of, start, ..)| (*of, *start) != (table, from));
+        self.maps.push((table, from, from.saturating_add(length), file.clone()));
+        Some(Act::Mapped(file))
     }
 
     fn open(&mut self, call: &Call, path: Option<String>, flags: &str) -> Vec<Act> {
         let Some(number) = call.value else {
-            return path.map(Act::Missing).into_iter().collect();
+            return path.and_then(|path| seen(call, path)).into_iter().collect();
         };
-        let file = call.file.as_deref().map(plain);
-        if let (Some(path), Some(file)) = (&path, &file)
-            && let (Some((folder, name)), Some((of, same))) = (path.rsplit_once('/'), file.rsplit_once('/'))
-            && name == same
-            && folder != of
+        if let (Some(path), Some(file)) = (&path, &call.file)
+            && !flags.contains("O_TMPFILE")
+            && !file.ends_with(" (deleted)")
         {
-            self.links.insert(folder.to_owned(), of.to_owned());
+            self.paths.opened(path, file);
         }
-        let Some(path) = file.or(path) else { return Vec::new() };
-        let key = (number.to_string(), path.clone());
-        if flags.contains("O_SYNC") || flags.contains("O_DSYNC") {
-            self.synced.insert(key);
-        } else {
-            self.synced.remove(&key);
-        }
+        let Some(path) = call.file.clone().or(path) else { return Vec::new() };
+        let is_synchronous = flags.contains("O_SYNC") || flags.contains("O_DSYNC");
+        self.descriptors.opened(call.process, number.to_string(), &path, is_synchronous);
         if flags.contains("O_TMPFILE") {
-            return Vec::new();
+            return vec![Act::Unnamed(path)];
         }
         let is_creat = call.name == "creat";
         let empties = (is_creat || flags.contains("O_TRUNC")).then(|| Act::Emptied(path.clone()));
         if is_creat || flags.contains("O_CREAT") {
-            return empties.into_iter().chain([Act::Created(path)]).collect();
+            let is_sure = flags.contains("O_EXCL");
+            return empties.into_iter().chain([Act::Created { path, is_sure }]).collect();
         }
         [Act::Seen(path)].into_iter().chain(empties).collect()
     }
 }
 
-fn seen(is_there: bool, path: String) -> Act {
-    if is_there { Act::Seen(path) } else { Act::Missing(path) }
+/// Whether a name is there, as far as a call tells.
+fn seen(call: &Call, path: String) -> Option<Act> {
+    match (call.value, call.error.as_deref()) {
+        (Some(_), _) | (None, Some("EEXIST")) => Some(Act::Seen(path)),
+        (None, Some("ENOENT")) => Some(Act::Missing(path)),
+        _ => None,
+    }
 }
 
 fn address(text: &str) -> Option<u64> {

@@ -6,12 +6,15 @@
 //!                                                                  Fsyncs: calls without a flush, names without a sync
 //! strace -y -ttt  -> Calls (whole calls) -> Files (what is dirty) /
 //! ```
-//! Simplified: a flush that ended between the call and its return is taken for the flush of the call, whichever call
-//! asked for it. A descriptor is known by its number and its file alone. Requests of `io_uring` are not
-//! in such a log.
+//! A call surely did not reach the drive if no flush was answered from the change that it had to make last to the next
+//! line of its process: by then it had returned.
+//!
+//! Simplified: a flush in that time is taken for the flush of the call, whichever call asked for it. Requests of
+//! `io_uring` are not in such a log.
 
 mod calls;
 mod files;
+mod paths;
 mod record;
 mod strace;
 
@@ -122,8 +125,6 @@ pub struct Counts {
     pub unfinished: u64,
     /// Calls whose file the log does not name.
     pub nameless: u64,
-    /// Calls whose return is taken from the next line of their process.
-    pub by_next_line: u64,
     /// Lines of the log.
     pub lines: u64,
     /// Lines that were not understood.
@@ -161,11 +162,14 @@ pub enum FsyncsError {
     #[error("the record tells no time of day; write it with `nandarium serve --record FILE`")]
     NoClock,
     /// Nothing in the log of calls was understood.
-    #[error("no line has a call and the seconds since 1970; write the log with `strace -f -y -ttt -T -o FILE`")]
+    #[error("no line has a call and the seconds since 1970; write the log with `strace -f -y -ttt -o FILE`")]
     NoCalls,
     /// The log has no names of files.
-    #[error("no call tells its file; write the log with `strace -f -y -ttt -T -o FILE`")]
+    #[error("no call tells its file; write the log with `strace -f -y -ttt -o FILE`")]
     NoFiles,
+    /// The log has no sync that could be judged.
+    #[error("no sync of a file in the folder returned success; check --folder, or trace the process that syncs")]
+    NoSyncs,
     /// The log and the record do not overlap.
     #[error(
         "no call lies within the time of the record, from {from} s to {to} s since 1970; take both on one machine, in \
@@ -187,6 +191,10 @@ impl Fsyncs {
     pub fn join(record: impl BufRead, log: impl BufRead, folder: Option<&str>) -> Result<Self, FsyncsError> {
         let flushes = Flushes::read(record)?;
         let mut calls = Calls::new(log);
+        // The drive is mounted in a folder, not in a link.
+        if let Some(folder) = folder {
+            calls.paths.is_real(folder);
+        }
         let mut joined = Joined { files: Files::new(folder), flushes: &flushes, counts: Counts::default() };
         while let Some(call) = calls.next_call().map_err(FsyncsError::Calls)? {
             for act in calls.acts(&call) {
@@ -198,7 +206,6 @@ impl Fsyncs {
             lines: calls.lines,
             odd_lines: calls.odd_lines,
             unfinished: calls.unfinished_syncs(),
-            by_next_line: calls.by_next_line,
             io_uring: calls.io_uring,
             ..counts
         };
@@ -215,7 +222,8 @@ impl Fsyncs {
         }
         let (unflushed, files, names) = files.findings(calls.shows_writes);
         let counts = Counts { needless: counts.joined - counts.flushed - unflushed.len() as u64, ..counts };
-        Ok(Self { flushes, counts, unflushed, files, names })
+        let found = Self { flushes, counts, unflushed, files, names };
+        if found.holds() && counts.joined == 0 { Err(FsyncsError::NoSyncs) } else { Ok(found) }
     }
 
     /// Whether nothing was found.
@@ -234,7 +242,7 @@ struct Joined<'a> {
 impl Joined<'_> {
     fn take(&mut self, call: &Call, act: Act) {
         let Act::Sync { kind, path } = act else {
-            return self.files.change(act, call.begin, call.end);
+            return self.files.change(act, (call.begin, call.end));
         };
         let Some(path) = path else {
             // A descriptor that is not open has no file.
@@ -249,15 +257,17 @@ impl Joined<'_> {
             return;
         }
         let (from, to) = self.flushes.span;
-        let is_within = call.end >= from && call.begin <= to;
-        let has_flush = self.flushes.any_within(call.begin, call.end);
+        // Without a later line it may have returned at any time.
+        let (least_end, end) =
+            if call.end == Nanos::MAX { (call.begin, to.max(call.begin)) } else { (call.end, call.end) };
+        let is_within = least_end >= from && call.begin <= to;
         if is_within {
             self.counts.joined += 1;
-            self.counts.flushed += u64::from(has_flush);
+            self.counts.flushed += u64::from(self.flushes.any_within(call.begin, end));
         } else {
             self.counts.outside += 1;
         }
-        let unflushed = Unflushed { kind, path, process: call.process, span: (call.begin, call.end) };
-        self.files.sync(unflushed, has_flush || !is_within);
+        let unflushed = Unflushed { kind, path, process: call.process, span: (call.begin, end) };
+        self.files.sync(unflushed, self.flushes, is_within);
     }
 }

@@ -5,6 +5,9 @@ use serve::{Noted, Record};
 use std::io::BufRead;
 use units::Nanos;
 
+/// By how much a record may tell a time of day falsely: it notes its clock again then.
+const DRIFT: Nanos = 50_000;
+
 /// When the drive answered flushes and writes with FUA; times since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flushes {
@@ -52,9 +55,9 @@ impl Flushes {
         clock.map(|_| flushes).ok_or(FsyncsError::NoClock)
     }
 
-    /// Whether one was answered between two moments.
+    /// Whether one may have been answered between two moments.
     pub fn any_within(&self, from: Nanos, to: Nanos) -> bool {
-        let first = self.answered.partition_point(|time| *time < from);
-        self.answered.get(first).is_some_and(|time| *time <= to)
+        let first = self.answered.partition_point(|time| time.saturating_add(DRIFT) < from);
+        self.answered.get(first).is_some_and(|time| *time <= to.saturating_add(DRIFT))
     }
 }

@@ -1,4 +1,4 @@
-//! Lines of a system-call log, as `strace -f -y -ttt -T` writes them.
+//! Lines of a system-call log, as `strace -f -y -ttt` writes them.
 //!
 //! ```text
 //! 1465  1795838854.281068 fsync(3</mnt/a b>) = 0 <0.000370>
@@ -55,14 +55,14 @@ pub enum Event<'a> {
 }
 
 /// How a call ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome<'a> {
     /// The returned number; none of a call that failed or never returned.
     pub value: Option<u64>,
-    /// The file of a returned descriptor, as the log writes it.
-    pub file: Option<&'a str>,
-    /// Time that the call took, which `-T` adds.
-    pub took: Option<Nanos>,
+    /// The file of a returned descriptor.
+    pub file: Option<String>,
+    /// The name of the error, such as `ENOENT`.
+    pub error: Option<&'a str>,
 }
 
 /// Reads a line. None: it is not understood.
@@ -161,7 +161,6 @@ fn outside(text: &str) -> impl Iterator<Item = (usize, u8)> {
 
 fn outcome(text: &str) -> Option<Outcome<'_>> {
     let text = text.trim_start().strip_prefix("= ")?.trim_start();
-    let took = text.strip_suffix('>').and_then(|text| text.rsplit_once('<')).and_then(|(_, took)| seconds(took));
     let end = text.find([' ', '<']).unwrap_or(text.len());
     let number = &text[..end];
     let value = match number.strip_prefix("0x") {
@@ -169,7 +168,8 @@ fn outcome(text: &str) -> Option<Outcome<'_>> {
         None => number.parse().ok(),
     };
     let file = value.and(descriptor(text)).map(|(_, file)| file);
-    Some(Outcome { value, file, took })
+    let error = text.strip_prefix("-1 ").and_then(|text| text.split(' ').next());
+    Some(Outcome { value, file, error })
 }
 
 /// The arguments of a call, which commas part.
@@ -190,12 +190,13 @@ pub fn split(arguments: &str) -> Vec<&str> {
     parts
 }
 
-/// The number of a descriptor, or `AT_FDCWD`, and its file as the log writes it: `3</mnt/a>`.
-pub fn descriptor(text: &str) -> Option<(&str, &str)> {
+/// The number of a descriptor, or `AT_FDCWD`, and its file: `3</mnt/a>`. A file without a name ends in ` (deleted)`.
+pub fn descriptor(text: &str) -> Option<(&str, String)> {
     let (number, rest) = text.split_once('<')?;
     let is_descriptor = number == "AT_FDCWD" || number.parse::<u32>().is_ok();
-    let (file, _) = rest.split_once('>')?;
-    is_descriptor.then_some((number, file))
+    let (file, rest) = rest.split_once('>')?;
+    let deleted = if rest.starts_with("(deleted)") { " (deleted)" } else { "" };
+    is_descriptor.then(|| (number, plain(file) + deleted))
 }
 
 /// A text in quotes that is there whole.

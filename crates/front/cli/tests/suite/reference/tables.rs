@@ -197,7 +197,7 @@ pub fn formats() -> Page {
             [
                 "system calls",
                 "`fsyncs --calls`",
-                "`strace -f -y -ttt -T`",
+                "`strace -f -y -ttt`",
                 &format!("[fsyncs]({})", document("fsyncs.md")),
             ],
         ]

@@ -25,7 +25,7 @@ fn joined(mount_options: &str, sample: &str) -> Option<(i32, Value)> {
          L=$(losetup -f --show --direct-io=on {fuse}/nbd); \
          trap \"umount {mount}; losetup -d $L; fusermount3 -u {fuse}; wait\" EXIT; \
          mkfs.ext4 -q $L; mount -o {mount_options} $L {mount}; \
-         NANDARIUM_MOUNT={mount} strace -f -y -ttt -T -o {calls} /usr/bin/python3 {samples}/{sample}",
+         NANDARIUM_MOUNT={mount} strace -f -y -ttt -o {calls} /usr/bin/python3 {samples}/{sample}",
         fuse = serving.path("fuse").display(),
         mount = mount.display(),
         uri = serving.uri(),
@@ -70,7 +70,7 @@ fn logs_that_cannot_be_joined_say_how_to_write_them() {
     std::fs::write(&calls, "7 12:00:01 fsync(3</m/a>) = 0\n").unwrap();
     for (text, wanted) in [
         ("time_ns,device,op,offset_bytes,length_bytes\n", "serve --record"),
-        ("# 0 clock 1.000000000\n", "strace -f -y -ttt -T"),
+        ("# 0 clock 1.000000000\n", "strace -f -y -ttt"),
     ] {
         std::fs::write(&record, text).unwrap();
         let refused = nandarium(&["fsyncs", "--calls", &calls, "--record", &record]).output().unwrap();
