@@ -180,7 +180,7 @@ mod tests {
         let flush = Order { kind: OrderKind::Flush, offset: 0, length: 0, fua: false };
         let mut record = Record::create(&path).unwrap();
         record.note(&flush);
-        record.clock = record.clock.map(|(moment, day)| (moment, day - Duration::from_secs(5)));
+        record.clock = record.clock.map(|(moment, day)| (moment, day + Duration::from_secs(5)));
         record.answered(&flush);
         record.finish().unwrap();
         let text = std::fs::read_to_string(&path).unwrap();

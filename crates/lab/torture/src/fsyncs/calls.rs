@@ -351,8 +351,8 @@ impl<R: BufRead> Calls<R> {
         let is_synchronous = asks || self.descriptors.is_synchronous(call.process, number);
         Some(vec![match (is_synchronous, is_write) {
             (true, true) => Act::Sync { kind: SyncKind::Write, path: Some(path) },
-            // File systems differ in whether these last by `O_SYNC`.
-            (true, false) if call.name != "ftruncate" => Act::Seen(path),
+            // File systems differ in whether these last by `O_SYNC`, and they do by the next write.
+            (true, false) => Act::Seen(path),
             _ => Act::Wrote(path),
         }])
     }

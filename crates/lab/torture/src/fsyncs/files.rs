@@ -77,7 +77,7 @@ pub(super) struct Files {
     folder: String,
     /// When the log begins.
     began: Option<Nanos>,
-    /// By their identities.
+    /// Files, in the order in which the log tells of them.
     by_id: Vec<File>,
     /// Identities by the names that are there.
     by_path: BTreeMap<String, usize>,

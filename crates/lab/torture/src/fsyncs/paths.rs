@@ -77,7 +77,7 @@ impl Paths {
     }
 }
 
-/// An open file.
+/// A file as a process has opened it.
 #[derive(Clone, Debug)]
 struct Open {
     path: String,
