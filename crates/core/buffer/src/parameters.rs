@@ -163,6 +163,10 @@ pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
     let total = values.whole("buffer.size");
     let block_bytes = values.whole("buffer.block_size");
     let block_pages = if block_bytes == 0 { geometry.pages_per_block } else { (block_bytes / page).max(1) as u32 };
+    let together = if values.on("buffer.nonvolatile") { (values.whole(ATOMIC) / page).max(1) as u32 } else { 1 };
+    // Policies of single pages have no logical blocks: theirs only cut requests into pieces.
+    let block_pages =
+        if P::AREAS.contains(&Area::Blocks) { block_pages } else { block_pages.next_multiple_of(together) };
     Shape {
         user_pages,
         block_pages,
@@ -176,7 +180,7 @@ pub(crate) fn shape<P: Policy>(context: &BufferContext<'_>) -> Shape {
         },
         shared,
         frames: P::HAS_FRAMES && TAKES_FRAMES.read(values),
-        together: if values.on("buffer.nonvolatile") { (values.whole(ATOMIC) / page).max(1) as u32 } else { 1 },
+        together,
     }
 }
 

@@ -25,6 +25,11 @@ pub enum Lie {
 }
 
 impl Lie {
+    /// Whether it breaks the promise of flushes and FUA, which nothing rests on where each answered write lasts.
+    pub fn is_of_flushes(self) -> bool {
+        matches!(self, Self::IgnoreFlush | Self::EarlyFua | Self::LateFlush)
+    }
+
     /// All of them by name, with their descriptions.
     pub const TABLE: [(&str, &str, Lie); 9] = [
         ("ignore-flush", "a flush is answered and does nothing", Self::IgnoreFlush),

@@ -15,6 +15,8 @@ use nand::{Counters, FlashState, PAGE_TYPES, PageTimes, SlcTimes};
 use units::quantity::{exact_size, format_size, parse_duration, size_at_most};
 use units::{DIE_CAUSES, DieId, Geometry, GeometryError, Organization, SECTOR_BYTES, Shape};
 
+pub(crate) const MOST_PAGE: u64 = 32 << 10; // bytes of a flash page
+
 /// Pages that a program of the flash writes in one plane.
 const WORD_LINE: &str = "flash.word_line_pages";
 /// Memory for pages on their way into cells.
@@ -65,7 +67,7 @@ fn of_programs() -> Vec<Parameter> {
     vec![
         Parameter::optional(
             UNIT,
-            ParameterKind::Size { min: 512, max: 32 << 10 },
+            ParameterKind::Size { min: 512, max: MOST_PAGE },
             "Bytes of one entry of the map, a power of two up to flash.page_size (the default); with chips in \
              lockstep (ftl.kind = superpage) up to all their pages together. For example 4KiB on 16 KiB pages: small \
              writes cost less, the map is larger, and the controller gathers writes and copies until a program is \

@@ -6,10 +6,11 @@
 //! buffer at once, with all of its pages or with none.
 
 use crate::DrivePlan;
+use crate::array;
 use crate::build::{buffer_of, together};
 use crate::config::ConfigError;
 use buffer::ACKNOWLEDGED_ON_FLASH;
-use layer::{ATOMIC, Parameter, ParameterKind, page_key};
+use layer::{ATOMIC, Parameter, ParameterKind, UNIT, page_key};
 use units::{SECTOR_BYTES, quantity};
 
 /// Most bytes of an atomic write: clients' requests reach the drive in pieces of this size.
@@ -93,11 +94,15 @@ impl DrivePlan {
             return refused(format!("no whole number of pages of {unit} ({key})"));
         }
         if buffer_of(&self.config).is_none() || !values.on("buffer.nonvolatile") {
-            let size = quantity::exact_size(atomic);
+            // A page of the mapping is as large as a page of flash at most, which has a limit of its own.
+            let most = if key == UNIT { values.whole("flash.page_size") } else { array::MOST_PAGE };
+            let larger = format!("set {key} to \"{}\", or ", quantity::exact_size(atomic));
+            let larger = if key.contains(' ') || atomic > most { "" } else { &larger };
+            let buffered = if ACKNOWLEDGED_ON_FLASH.read(values) { ", buffer.acknowledge to \"buffer\"" } else { "" };
             return refused(format!(
                 "and the mapping programs pages of {unit} ({key}) one by one: a power cut may leave a write half old \
-                 and half new; set {key} to \"{size}\", or set buffer.nonvolatile to true with a buffer.kind, so that \
-                 protected memory takes a write as a whole"
+                 and half new; {larger}set buffer.nonvolatile to true{buffered} and a buffer.kind, so that protected \
+                 memory takes a write as a whole"
             ));
         }
         Ok(())

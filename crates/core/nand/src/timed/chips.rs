@@ -634,7 +634,7 @@ impl Chips {
         });
         // Whatever the reads are for, it is errors that others wait for now.
         self.occupy(index, gang, [Cause::Retry as u8; 2]);
-        self.schedule.arm(Due::Die(index), time);
+        self.arm_array(index, time);
         true
     }
 

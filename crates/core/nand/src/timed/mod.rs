@@ -51,7 +51,6 @@ use chips::Chips;
 use controller::Controller;
 use gather::Gather;
 use schedule::Due;
-use trouble::Troubles;
 use units::Nanos;
 
 pub use observer::{Blame, Choice, Closeup, Recorder, RecorderPlan, Served, Slice, Work};
@@ -131,7 +130,7 @@ impl TimedFlash {
 
     /// From now on these dies answer late. `before`: the time of their clock at which the clock of the flash began, ns.
     pub fn set_troubles(&mut self, before: Nanos, all: Vec<DieTrouble>) {
-        self.controller.chips.schedule.troubles = Troubles { all, before };
+        self.controller.chips.set_troubles(before, all);
     }
 
     /// The dies that answer late, with the commands that were delayed.

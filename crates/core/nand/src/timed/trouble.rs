@@ -45,6 +45,17 @@ pub struct DieTrouble {
 pub(super) struct Troubles {
     pub all: Vec<DieTrouble>,
     pub before: Nanos,
+    /// Work that takes longer for a trouble, one entry a die at most.
+    late: Vec<Late>,
+}
+
+/// Work of a die that ends late.
+#[derive(Clone, Copy, Debug)]
+struct Late {
+    die: usize,
+    /// When it ends, and when it would have ended without trouble: ns of the clock of the flash.
+    until: Nanos,
+    without: Nanos,
 }
 
 impl Chips {
@@ -55,18 +66,48 @@ impl Chips {
         self.schedule.arm(Due::Die(index), time);
     }
 
+    /// Other troubles take the place of those there are. Work that ends late for a trouble that is over ends now, or
+    /// when it would have ended without it.
+    pub(super) fn set_troubles(&mut self, before: Nanos, all: Vec<DieTrouble>) {
+        let late = std::mem::take(&mut self.schedule.troubles.late);
+        self.schedule.troubles = Troubles { all, before, late: Vec::new() };
+        let now = self.schedule.now;
+        for work in late {
+            let due = Due::Die(work.die);
+            // A die that was suspended, or that works on something else, keeps its time.
+            if self.schedule.left(due) != work.until.checked_sub(now) {
+                continue;
+            }
+            let mut here = self.schedule.troubles.all.iter().filter(|trouble| trouble.die.index() == work.die);
+            if here.any(|trouble| trouble.window.until(before + now).is_some()) {
+                self.schedule.troubles.late.push(work);
+            } else {
+                self.schedule.arm(due, work.without.saturating_sub(now));
+            }
+        }
+    }
+
+    /// Of several troubles at once the slowest holds, and the one that ends last: chips in lockstep work side by side.
     #[cold]
-    fn in_trouble(&mut self, index: usize, mut time: Nanos) -> Nanos {
+    fn in_trouble(&mut self, index: usize, time: Nanos) -> Nanos {
         let now = self.schedule.troubles.before + self.schedule.now;
         let limit = self.schedule.time_limit().saturating_sub(self.schedule.now);
+        let (mut slowed, mut waits) = (time, 0);
         for trouble in self.schedule.troubles.all.iter_mut().filter(|trouble| trouble.die.index() == index) {
             let Some(until) = trouble.window.until(now) else { continue };
             trouble.hits += 1;
-            time = match trouble.slows {
-                Some(factor) => (time as f64 * factor) as Nanos,
-                None => time.saturating_add(until - now),
-            };
+            match trouble.slows {
+                Some(factor) => slowed = slowed.max((time as f64 * factor) as Nanos),
+                None => waits = waits.max(until - now),
+            }
         }
-        time.min(limit)
+        let longer = slowed.saturating_add(waits).min(limit);
+        let begun = self.schedule.now;
+        let troubles = &mut self.schedule.troubles;
+        troubles.late.retain(|work| work.die != index);
+        if longer > time {
+            troubles.late.push(Late { die: index, until: begun + longer, without: begun + time });
+        }
+        longer
     }
 }

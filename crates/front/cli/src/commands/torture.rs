@@ -71,6 +71,20 @@ fn asked(arguments: &TortureArguments) -> Result<Torture, Failure> {
                        or leave out --cuts drive";
         return Err(Failure::usage(problem));
     }
+    let is_answered = Guarantee::named(&arguments.guarantee) == Some(Guarantee::Answered);
+    if is_drive && is_answered {
+        let problem = "--guarantee: states come from the simulated drive, which keeps its own promise; leave out \
+                       --guarantee answered, or --cuts drive";
+        return Err(Failure::usage(problem));
+    }
+    let is_of_flushes = |lie: &&String| Lie::named(lie).is_some_and(Lie::is_of_flushes);
+    if let Some(lie) = arguments.lie.iter().find(is_of_flushes).filter(|_| is_answered) {
+        let problem = format!(
+            "--lie {lie}: with --guarantee answered a write lasts without a flush, so no program can notice; leave out \
+             one of them"
+        );
+        return Err(Failure::usage(problem));
+    }
     if !is_drive && !arguments.fault.is_empty() {
         let problem = "--fault names a part of the simulated drive that fails with the power; add --cuts drive";
         return Err(Failure::usage(problem));

@@ -1,5 +1,6 @@
-//! Sectors that a power cut damages: sectors that were written and not flushed, or on command flushed as well.
+//! Sectors that a power cut damages: sectors that were changed and not flushed, or on command flushed as well.
 
+use super::older::MOST;
 use engine::random::Stream;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,15 +40,20 @@ impl Unflushed {
         Self { with_flushed, ..Self::default() }
     }
 
+    /// Trims of more than the older bytes that are kept would take memory for each of their sectors.
+    fn counts(request: &Request) -> bool {
+        request.op == HostOp::Write || u64::from(request.sectors) <= MOST
+    }
+
     /// A request is given to the drive.
     pub fn submitted(&mut self, tag: u32, request: &Request) {
         match request.op {
             HostOp::Flush => self.flushes.push((tag, self.clock)),
-            HostOp::Write => {
+            HostOp::Write | HostOp::Trim if Self::counts(request) => {
                 let sectors = request.first_sector..request.end_sector();
                 self.answered.extend(sectors.map(|sector| (sector, UNDER_WAY)));
             }
-            HostOp::Read | HostOp::Trim => {}
+            _ => {}
         }
     }
 
@@ -66,12 +72,12 @@ impl Unflushed {
                     self.answered.remove(&sector);
                 }
             }
-            HostOp::Write => {
+            HostOp::Write | HostOp::Trim if Self::counts(request) => {
                 self.clock += 1;
                 let answered = self.answered.range_mut(request.first_sector..request.end_sector());
                 answered.for_each(|(_, at)| *at = self.clock);
             }
-            HostOp::Read | HostOp::Trim => {}
+            _ => {}
         }
     }
 

@@ -401,7 +401,7 @@ fn check(effect: Effect, on: &Selection) -> Result<(), String> {
         () if !effect.is_of_cuts() && on.unit > 1 => "`unit` belongs to power cuts: leave it out",
         () if on.every.is_some() && lasts.is_none() => "`every` needs `for`",
         () if on.every.zip(lasts).is_some_and(|(every, lasts)| every <= lasts) => {
-            "the time of `every` is longer than the fault lasts"
+            "`every` has to be longer than the fault lasts"
         }
         () if on.ops == Selection::of(&[HostOp::Flush]).ops && on.sectors != super::EVERYWHERE => {
             "a flush has no bytes: leave out `in`"

@@ -88,3 +88,34 @@ fn a_die_that_is_not_there_has_no_fault() {
     let problem = filled().inject("stall 1s die 2".parse().unwrap()).unwrap_err().to_string();
     assert!(problem.contains("there is no die 2: this drive has 2"), "{problem}");
 }
+
+#[test]
+fn a_stall_of_a_die_that_is_taken_back_holds_nothing_any_more() {
+    let mut drive = filled();
+    give(&mut drive, "stall 1h die 0");
+    give(&mut drive, "stall 1h die 1");
+    drive.submit(0, &Request::of_bytes(HostOp::Read, 0, 4096, false), &[]).unwrap();
+    let begun = drive.now();
+    drive.inject(Fault::Off).unwrap();
+    let mut completions = Completions::default();
+    while drive.outstanding() > 0 {
+        drive.advance(&mut completions).unwrap();
+    }
+    assert!(drive.now() - begun < 1_000_000, "the read took {} ns", drive.now() - begun);
+}
+
+#[test]
+fn several_faults_of_a_die_delay_it_as_the_slowest_and_the_last_of_them() {
+    let mut drive = filled();
+    let usual = times(&mut drive);
+    give(&mut drive, "slow x10 die 0");
+    let slow = times(&mut drive);
+    give(&mut drive, "slow x4 die 0");
+    assert_eq!(times(&mut drive), slow, "slow by the slowest");
+    drive.inject(Fault::Off).unwrap();
+    assert_eq!(times(&mut drive), usual);
+    give(&mut drive, "stall 1s die 0");
+    give(&mut drive, "stall 1s die 0");
+    let most = times(&mut drive).into_iter().max().unwrap();
+    assert!((900_000_000..1_100_000_000).contains(&most), "{most} ns");
+}

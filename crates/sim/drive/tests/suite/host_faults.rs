@@ -320,6 +320,18 @@ fn a_stale_read_after_a_trim_brings_the_bytes_before_the_trim() {
     assert_eq!(page(&mut drive, 1).unwrap(), [0; 4096]);
 }
 
+/// Flushed trims were no changes to it.
+#[test]
+fn a_cut_brings_the_bytes_before_a_flushed_trim() {
+    let mut drive = filled("cut-old flushed");
+    let before: Vec<[u8; 4096]> = (0..8).map(|number| page(&mut drive, number).unwrap()).collect();
+    drive.trim(0, 8 * 4096).unwrap();
+    drive.flush().unwrap();
+    drive.power_cut(1);
+    drive.reopen().unwrap();
+    assert!((0..8).all(|number| page(&mut drive, number).unwrap() == before[number as usize]));
+}
+
 /// A copy of the drive after a cut that did not happen had the faults of the drive.
 #[test]
 fn a_drive_after_a_cut_that_did_not_happen_has_its_damage_and_no_faults() {

@@ -70,6 +70,11 @@ fn a_drive_refuses_a_promise_that_it_cannot_keep_with_the_setting_that_helps() {
     for (different, wanted) in [
         (&["drive.atomic=16KiB"][..], "set flash.page_size to \"16KiB\", or set buffer.nonvolatile to true"),
         (&["drive.atomic=16KiB", "buffer.kind=page-lru"], "set buffer.nonvolatile to true"),
+        (&["drive.atomic=64KiB"], "half new; set buffer.nonvolatile to true"), // no page of flash is that large
+        (
+            &["drive.atomic=16KiB", "buffer.kind=page-lru", "buffer.acknowledge=flash"],
+            "buffer.acknowledge to \"buffer\"",
+        ),
         (&["drive.atomic=3KiB"], "not a power of two; try \"2KiB\""),
         (&["drive.atomic=4KiB", "remap.kind=hard", "drive.capacity=4MiB"], "remap.kind to \"none\""),
         (
@@ -77,7 +82,7 @@ fn a_drive_refuses_a_promise_that_it_cannot_keep_with_the_setting_that_helps() {
             "which needs 4; raise buffer.size",
         ),
         (
-            &["drive.atomic=16KiB", "buffer.kind=page-lru", "buffer.nonvolatile=true", "flash.pages_per_block=18"],
+            &["drive.atomic=16KiB", "buffer.kind=block-lru", "buffer.nonvolatile=true", "flash.pages_per_block=18"],
             "a write would enter in two parts",
         ),
     ] {
@@ -93,4 +98,15 @@ fn a_drive_tells_its_promises() {
     assert_eq!(promises(&[]), Promises { atomic_bytes: 512, is_volatile: false });
     let volatile = promises(&["buffer.kind=page-lru", "drive.atomic=4KiB"]);
     assert_eq!(volatile, Promises { atomic_bytes: 4096, is_volatile: true });
+}
+
+/// They have no logical blocks that a write could cross.
+#[test]
+fn policies_of_single_pages_keep_a_promise_over_blocks_of_any_length() {
+    for kind in ["page-lru", "cflru", "sorted"] {
+        let kind = format!("buffer.kind={kind}");
+        let buffer = ["buffer.nonvolatile=true", "buffer.size=24KiB", &kind];
+        let different = [&["drive.atomic=16KiB", "flash.pages_per_block=18"], &buffer[..]].concat();
+        assert_eq!(torn(&different), 0, "{kind}");
+    }
 }
