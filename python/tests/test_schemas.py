@@ -217,11 +217,11 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
 
     calls, record = folder / "calls.log", folder / "record.csv"
     record.write_text("time_ns,device,op,offset_bytes,length_bytes,fua\n# 0 clock 100.000000000\n0,0,F,0,0,0\n# 500000000 done F\n# 900000000 end\n")
-    opened = '7  100.1 openat(AT_FDCWD</m>, "a", O_RDWR|O_CREAT, 0666) = 3</m/a> <0.01>\n7  100.2 write(3</m/a>, "x", 1) = 1 <0.01>\n'
-    calls.write_text(opened + "7  100.4 fsync(3</m/a>) = 0 <0.2>\n7  100.41 fsync(4</m>) = 0 <0.2>\n")
+    opened = '7  100.1 openat(AT_FDCWD</m>, "a", O_RDWR|O_CREAT, 0666) = 3</m/a>\n7  100.2 write(3</m/a>, "x", 1) = 1\n'
+    calls.write_text(opened + "7  100.4 fsync(3</m/a>) = 0\n7  100.6 fsync(4</m>) = 0\n")
     joined = ("fsyncs", "--calls", str(calls), "--record", str(record))
     made["fsyncs"]["holds"] = said(*joined)
-    calls.write_text(opened + "7  100.6 fsync(3</m/a>) = 0 <0.1>\n" + opened.replace('"a"', '"b"').replace("/m/a", "/m/b"))
+    calls.write_text(opened + "7  100.2 fsync(3</m/a>) = 0\n7  100.3 close(3</m/a>) = 0\n" + opened.replace('"a"', '"b"').replace("/m/a", "/m/b"))
     made["fsyncs"]["fails"] = said(*joined, code=DAMAGED)
 
     said("run", "--timeline", str(folder / "timeline.json"), "--window", "0ms..3ms", "--requests", "300", *sets(TINY), *alone)
