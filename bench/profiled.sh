@@ -33,7 +33,7 @@ LLVM_PROFILE_FILE="$counts/%p-%m.profraw" bench/train.sh "$target/profile/$tripl
 "$(tool)" merge -o "$profile" "$counts"
 
 # Counts of functions with other names would be left out in silence.
-build "$target" "'-Cprofile-use=$profile', '-Cllvm-args=-pgo-warn-missing-function'" 2> >(tee "$counts/log" >&2)
+build "$target" "'-Cprofile-use=$profile', '-Cllvm-args=-pgo-warn-missing-function'" 2>&1 | tee "$counts/log" >&2
 if missing="$(grep -m 1 'no profile data available for function' "$counts/log")"; then
   echo "profiled: the counts were not used, for they name other functions ($missing)" >&2
   exit 1

@@ -7,6 +7,7 @@
 //!
 //! Protects: a configuration that says nothing of it gives the drive it always gave.
 
+use crate::config::flash_keys::MOST_PAGE;
 use crate::config::{Config, ConfigError};
 use crate::spare::is_above_zero;
 use ftl::mapping::{Lockstep, Mapping};
@@ -14,8 +15,6 @@ use layer::{Choices, Parameter, ParameterKind, UNIT, Values};
 use nand::{Counters, FlashState, PAGE_TYPES, PageTimes, SlcTimes};
 use units::quantity::{exact_size, format_size, parse_duration, size_at_most};
 use units::{DIE_CAUSES, DieId, Geometry, GeometryError, Organization, SECTOR_BYTES, Shape};
-
-pub(crate) const MOST_PAGE: u64 = 32 << 10; // bytes of a flash page
 
 /// Pages that a program of the flash writes in one plane.
 const WORD_LINE: &str = "flash.word_line_pages";

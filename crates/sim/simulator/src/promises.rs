@@ -6,9 +6,9 @@
 //! buffer at once, with all of its pages or with none.
 
 use crate::DrivePlan;
-use crate::array;
 use crate::build::{buffer_of, together};
 use crate::config::ConfigError;
+use crate::config::flash_keys::MOST_PAGE;
 use buffer::ACKNOWLEDGED_ON_FLASH;
 use layer::{ATOMIC, Parameter, ParameterKind, UNIT, page_key};
 use units::{SECTOR_BYTES, quantity};
@@ -95,7 +95,7 @@ impl DrivePlan {
         }
         if buffer_of(&self.config).is_none() || !values.on("buffer.nonvolatile") {
             // A page of the mapping is as large as a page of flash at most, which has a limit of its own.
-            let most = if key == UNIT { values.whole("flash.page_size") } else { array::MOST_PAGE };
+            let most = if key == UNIT { values.whole("flash.page_size") } else { MOST_PAGE };
             let larger = format!("set {key} to \"{}\", or ", quantity::exact_size(atomic));
             let larger = if key.contains(' ') || atomic > most { "" } else { &larger };
             let buffered = if ACKNOWLEDGED_ON_FLASH.read(values) { ", buffer.acknowledge to \"buffer\"" } else { "" };

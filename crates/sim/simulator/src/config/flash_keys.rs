@@ -5,6 +5,9 @@ use layer::{Choices, Condition, IN_TIME, Parameter, ParameterKind as Kind, SIDE_
 use nand::{CommandCycles, MultiPlane, SuspendOption};
 use units::{Geometry, HOUR};
 
+/// Most bytes of a flash page.
+pub(crate) const MOST_PAGE: u64 = 32 << 10;
+
 /// Whether nothing of a die runs between the commands of a collection.
 pub(crate) const CLEANING: Choices<bool> = Choices {
     key: "flash.cleaning",
@@ -92,7 +95,7 @@ pub(super) const FLASH: &[Parameter] = &[
     .example("2"),
     Parameter::new(
         "flash.page_size",
-        Kind::Size { min: 512, max: 32 << 10 },
+        Kind::Size { min: 512, max: MOST_PAGE },
         "4KiB",
         "Bytes of a flash page, 16KiB on most drives of today. Page-level mappings map whole pages unless ftl.unit \
          is smaller.",
