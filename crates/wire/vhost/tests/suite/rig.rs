@@ -105,7 +105,12 @@ impl Serving {
 
     /// Serves a simulated drive whose time follows the clock.
     pub fn paced(pace: Pace) -> Self {
-        let settings = ["drive.capacity=16MiB", "flash.pages_per_block=16", "drive.over_provisioning=100%"];
+        let settings = [
+            "drive.capacity=16MiB",
+            "drive.over_provisioning=100%",
+            "flash.pages_per_block=16",
+            "flash.program_time=200us",
+        ];
         Self::begin(move |_| SimulatedDrive::new(drive::Drive::new("page", &settings).unwrap(), pace))
     }
 
