@@ -18,6 +18,8 @@ const DRIVE: [&str; 7] = [
     "flash.pages_per_block=32",
     "workload.requests=32768",
 ];
+/// An SLC cache.
+const SLC: [&str; 3] = ["flash.word_line_pages=4", "flash.slc_program_time=200us", "ftl.slc.share=20%"];
 const TIMELESS: &str = "engine.time=none";
 /// A whole drive, and as many copies as `auto` would make on a large one.
 const TILES: [&str; 2] = ["drive.tile=1", "drive.tile=9"];
@@ -67,9 +69,13 @@ fn told<'a>(result: &'a RunResult, what: &str) -> Option<&'a String> {
 fn writes_amplify_as_on_a_drive_that_was_written_as_a_whole() {
     let mut wrong = Vec::new();
     let units: &[&str] = &["ftl.unit=4KiB", "flash.page_size=16KiB", "flash.pages_per_block=8"];
+    // Over 16 seeds the ratio is between 0.994 and 1, and between those of four seeds are 0.6 %.
+    let folds: &[&str] = &[&SLC[..], &["ftl.slc.after=fold"]].concat();
     for workload in ["uniform-write", "zipf", "hot-cold", "jesd219"] {
         for victim in ["greedy", "fifo", "cost-benefit"] {
-            for (more, most) in [(&[][..], 0.01), (units, 0.01), (&["ftl.gc.superblocks=true"], 0.02)] {
+            for (more, most) in
+                [(&[][..], 0.01), (units, 0.01), (&SLC, 0.015), (folds, 0.015), (&["ftl.gc.superblocks=true"], 0.02)]
+            {
                 if victim == "cost-benefit" && more.len() == 1 {
                     continue; // the whole drive is written
                 }
@@ -123,12 +129,12 @@ fn requests_wait_as_long_as_on_a_drive_that_was_written_as_a_whole() {
 /// Every read is checked against the last write of its sectors, those of the small drive included.
 #[test]
 fn each_address_reads_what_was_written_there_last() {
-    for more in ["ftl.gc.superblocks=false", "ftl.gc.superblocks=true"] {
-        let settings = ["engine.contents=stamp", TILES[1], more, "workload.request_size=16KiB"];
+    for more in [&["ftl.gc.superblocks=false"][..], &["ftl.gc.superblocks=true"], &SLC] {
+        let settings = [&["engine.contents=stamp", TILES[1], "workload.request_size=16KiB"], more].concat();
         let reads = run("sequential-read", &settings);
         assert!(told(&reads, "9 times smaller").is_some(), "{:?}", reads.notes);
         assert_eq!(reads.host[HostOp::Read.index()].pages, 4 * 32768, "twice the drive");
-        run("mixed", &[&settings[..3], &["workload.trim_share=10%"]].concat());
+        run("mixed", &[&settings[..2], &settings[3..], &["workload.trim_share=10%"]].concat());
     }
 }
 
@@ -144,7 +150,13 @@ fn a_served_tiled_drive_reads_as_zeros() {
 
 #[test]
 fn a_tiled_drive_keeps_all_laws_and_comes_back_after_a_power_cut() {
-    let plan = DrivePlan::new(config(&["engine.contents=bytes", "drive.capacity=64MiB", "drive.tile=9"])).unwrap();
+    for more in [&[][..], &SLC] {
+        keeps_all_laws(&[&["engine.contents=bytes", "drive.capacity=64MiB", "drive.tile=9"], more].concat());
+    }
+}
+
+fn keeps_all_laws(settings: &[&str]) {
+    let plan = DrivePlan::new(config(settings)).unwrap();
     let mut drive = in_use(&plan).unwrap();
     drive.top().check(drive.flash()).unwrap();
     let write = |page: u64| Request { arrival: 0, first_sector: page * 8, sectors: 8, op: HostOp::Write, fua: false };
@@ -191,7 +203,8 @@ fn other_drives_are_written_as_a_whole_and_say_why() {
         (&["ftl.gc.victim=cost-benefit", "ftl.gc.superblocks=true"], "ftl.gc.superblocks"),
         (&["flash.fault.factory_bad=1%"], "flash.fault"),
         (&["drive.fill=50%"], "drive.fill"),
-        (&["flash.word_line_pages=4", "flash.slc_program_time=200us", "ftl.slc.share=20%"], "SLC cache"),
+        (&[SLC[0], SLC[1], "ftl.slc.blocks=20"], "SLC cache"),
+        (&[SLC[0], SLC[1], SLC[2], "ftl.slc.fold_below=10%"], "SLC cache"),
         (&["drive.capacity=16MiB", "drive.over_provisioning=50%"], "too few blocks"),
         (&["drive.capacity=64MiB", "drive.over_provisioning=7%", "ftl.gc.superblocks=true"], "too few blocks"),
     ] {

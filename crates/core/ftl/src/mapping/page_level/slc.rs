@@ -12,7 +12,8 @@ use super::collector::GcContext;
 use super::space::Space;
 use crate::mapping::Layout;
 use layer::{
-    Choices, Condition, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Value, Values,
+    Choices, Condition, Parameter, ParameterKind, SnapshotError, SnapshotReader, SnapshotWriter, Tiled, TiledBlock,
+    Value, Values,
 };
 use nand::{Flash, FlashState};
 use units::BlockId;
@@ -269,6 +270,24 @@ impl SlcCache {
     pub fn recount(&mut self, state: &FlashState, space: &Space) {
         for (lane, cached) in self.lanes.iter_mut().enumerate() {
             cached.in_use = space.lanes[lane].blocks().filter(|block| state.block(*block).is_slc()).count() as u32;
+        }
+    }
+
+    /// Whether a drive with fewer blocks of the same spare share uses it alike: blocks that the cache or folding keep
+    /// for themselves would be another share of the free blocks, of which both drives have equally many.
+    pub fn scales(&self) -> bool {
+        self.kept == 0 && self.fold_below == 0.0
+    }
+
+    /// Counts the blocks of the cache that a smaller drive, whose blocks stand in this one, has given it.
+    pub fn tile(&mut self, small: &FlashState, space: &Space, tiled: &Tiled) {
+        let is_cached = |block: &BlockId| {
+            let TiledBlock { like, copy } = tiled.blocks[block.index()];
+            let row = small.block(like);
+            copy.is_some() && row.is_slc() && row.done > 0
+        };
+        for (lane, cached) in self.lanes.iter_mut().enumerate() {
+            cached.in_use = space.lanes[lane].blocks().filter(is_cached).count() as u32;
         }
     }
 

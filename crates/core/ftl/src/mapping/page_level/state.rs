@@ -82,8 +82,8 @@ impl<A: MapAccess> PageMap<A> {
             Err("the mapping keeps its map on flash (ftl.kind)")
         } else if self.settings.placement == Placement::Static {
             Err("each page has a plane that it never leaves (ftl.allocation.placement = static)")
-        } else if self.slc.is_some() {
-            Err("the drive has an SLC cache (ftl.slc.share, ftl.slc.blocks)")
+        } else if self.slc.as_ref().is_some_and(|slc| !slc.scales()) {
+            Err("a part of its SLC cache keeps its size on a smaller drive (ftl.slc.blocks, ftl.slc.fold_below)")
         } else if !self.collector.scales() {
             Err("victims depend on the number of blocks (ftl.gc.victim, ftl.gc.superblocks)")
         } else {
@@ -110,6 +110,9 @@ impl<A: MapAccess> PageMap<A> {
         let tiled = self.space.tile(&mut self.pages, &SmallDrive { flash, pages: &pages, lanes: &lanes, tiling });
         let withheld = self.space.lanes.withheld();
         self.space.lanes.restore(turn as usize, withheld);
+        if let Some(slc) = &mut self.slc {
+            slc.tile(flash, &self.space, &tiled);
+        }
         self.pages.note_sequence(tiling.sequence(tiling.copies(), sequence));
         Ok(tiled)
     }
