@@ -17,7 +17,7 @@ mod write_back;
 pub use parameters::ACKNOWLEDGED_ON_FLASH;
 pub use policy::outside::{EvictionFactory, EvictionPolicy, EvictionView, is_from_outside, register, source_of};
 
-use layer::{Condition, Named, PageLayer, Parameter, Values, declaring, of_table};
+use layer::{Condition, Named, PageLayer, Parameter, Values, of_table};
 use nand::{Flash, FlashState, Owner};
 use units::Geometry;
 
@@ -61,8 +61,7 @@ pub fn buffers() -> Vec<Buffer> {
 pub const KEY: &str = "buffer.kind";
 
 /// A parameter of buffers is read where one that declares it is chosen.
-const CHOSEN: Condition =
-    Condition::one_of(KEY, |key| declaring(key, buffers().into_iter().map(|entry| (entry.name, (entry.parameters)()))));
+const CHOSEN: Condition = Condition::one_of(KEY, policy::declaring);
 
 /// Parameters of all buffers.
 pub fn parameters() -> Vec<Parameter> {

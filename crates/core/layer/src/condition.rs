@@ -198,13 +198,23 @@ impl Parameter {
         (!texts.is_empty()).then(|| texts.join(", and "))
     }
 
-    /// Why `values` leave it unread; nothing: it is read, or its value is the one that it counts as then. `known` has
-    /// all keys.
-    pub fn unread(&self, values: &Values, known: &[Parameter]) -> Option<String> {
+    /// The condition for which `values` leave it unread; nothing: it is read, or its value is the one that it counts as
+    /// then.
+    fn unmet(&self, values: &Values) -> Option<&Condition> {
         let lacking = self.read_when.iter().find(|condition| !condition.holds(self.key, values))?;
         let is_that =
             lacking.counts_as.is_some_and(|name| matches!(values.get(self.key), Some(Value::Name(own)) if own == name));
-        (!is_that).then(|| lacking.lacking(values, known))
+        (!is_that).then_some(lacking)
+    }
+
+    /// Whether `values` leave it unread, and its value is not the one that it counts as then.
+    pub fn is_unread(&self, values: &Values) -> bool {
+        self.unmet(values).is_some()
+    }
+
+    /// Why `values` leave it unread, where they do ([`Parameter::is_unread`]). `known` has all keys.
+    pub fn unread(&self, values: &Values, known: &[Parameter]) -> Option<String> {
+        self.unmet(values).map(|lacking| lacking.lacking(values, known))
     }
 }
 
@@ -219,10 +229,24 @@ pub fn of_table(declared: impl Iterator<Item = Parameter>, chosen: Condition) ->
     keys
 }
 
-/// Names of the entries of a table that declare the key called `own`, for [`Condition::one_of`].
-pub fn declaring(own: &str, entries: impl Iterator<Item = (&'static str, Vec<Parameter>)>) -> Vec<&'static str> {
-    let declares = |parameters: &[Parameter]| parameters.iter().any(|parameter| parameter.key == own);
-    entries.filter(|(_, parameters)| declares(parameters)).map(|(name, _)| name).collect()
+/// The keys that each entry of a table declares, by the entry's name.
+///
+/// Keep it in a static: a run asks for the entries of every key, and to declare the keys of a table anew takes longer
+/// than a short run.
+#[derive(Debug)]
+pub struct Declared(Vec<(&'static str, Vec<&'static str>)>);
+
+impl Declared {
+    /// Of entries with their names and parameters.
+    pub fn new(entries: impl Iterator<Item = (&'static str, Vec<Parameter>)>) -> Self {
+        let keys = |parameters: Vec<Parameter>| parameters.iter().map(|parameter| parameter.key).collect();
+        Self(entries.map(|(name, parameters)| (name, keys(parameters))).collect())
+    }
+
+    /// Names of the entries that declare the key called `own`, for [`Condition::one_of`].
+    pub fn declaring(&self, own: &str) -> Vec<&'static str> {
+        self.0.iter().filter(|(_, keys)| keys.contains(&own)).map(|(name, _)| *name).collect()
+    }
 }
 
 #[cfg(test)]

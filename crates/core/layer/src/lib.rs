@@ -33,7 +33,7 @@ mod waited;
 pub use ageing::{AGE_MAX, CELLS_ERR, ERRORS};
 pub use below::Below;
 pub use choices::Choices;
-pub use condition::{Condition, Conditions, Test, declaring, of_table};
+pub use condition::{Condition, Conditions, Declared, Test, of_table};
 pub use flushes::FlushLine;
 pub use hint::translated;
 pub use ops::{Op, Ops};

@@ -5,6 +5,7 @@ use crate::layout::{MOST_DATA, StripeLayout};
 use crate::scheme::{Delay, SCHEMES, Scheme, find};
 use ftl::mapping::elastic;
 use layer::{Choices, Condition, Named, Parameter, ParameterKind, Values, page_key};
+use std::sync::LazyLock;
 use units::{Organization, quantity};
 
 /// Where a page is read.
@@ -84,7 +85,8 @@ const GATHERS: Condition = Condition::above_zero("stripe.buffer_size").otherwise
 
 /// A key of mappings is read by the mapping below, or by the one that elastic stripes are.
 pub const MAPPED: Condition = Condition::one_of(KEY, |key| {
-    let is_read = elastic::parameters().iter().any(|parameter| parameter.key == key);
+    static OWN: LazyLock<Vec<Parameter>> = LazyLock::new(elastic::parameters);
+    let is_read = OWN.iter().any(|parameter| parameter.key == key);
     stripe_names().into_iter().filter(|name| is_read || !has_own_map(name)).collect()
 })
 .otherwise("stripes have a map of their own");

@@ -97,7 +97,7 @@ pub fn again(path: &Path) -> Result<Again, Failure> {
         ..Setting::new(key, value.as_str().unwrap_or_default(), &place)
     };
     // A key that this version has no more would be refused as a typing error.
-    if let Some(key) = values.keys().find(|key| find_key(&known, key).is_none()) {
+    if let Some(key) = values.keys().find(|key| find_key(known, key).is_none()) {
         return Err(wrong(&format!(
             "it has the key {key}, which this version does not know; use version {}",
             provenance.version

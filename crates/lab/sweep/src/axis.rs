@@ -47,7 +47,7 @@ pub(crate) fn meaning(parameter: &Parameter, text: &str) -> Result<String, Strin
 pub(crate) fn parameter(key: &str, place: &str) -> Result<Parameter, ConfigError> {
     let keys = all_keys();
     let setting = Setting::new(key, "", place);
-    find_key(&keys, key).copied().ok_or_else(|| ConfigError::unknown_key(&setting, &keys))
+    find_key(keys, key).copied().ok_or_else(|| ConfigError::unknown_key(&setting, keys))
 }
 
 /// Whether the designer decides about a key: an unknown name is not a circumstance.

@@ -9,7 +9,10 @@ use units::{HostOp, Nanos, WAIT_KINDS, Wait};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LatencyRecorder {
     histogram: Histogram,
-    /// Direct and root waiting of each bucket.
+    /// The row of `waits` of each bucket; 0: nothing waited in it. The buckets are thousands and a row has hundreds of
+    /// bytes, so that rows for all would take longer than a short run.
+    rows: Vec<u16>,
+    /// Direct and root waiting of a bucket; the first row stays zero.
     waits: Vec<[[Nanos; 2]; WAIT_KINDS]>,
     /// Sum of the latencies of each bucket: what is left after waiting must not be rounding.
     sums: Vec<Nanos>,
@@ -19,7 +22,8 @@ impl Default for LatencyRecorder {
     fn default() -> Self {
         Self {
             histogram: Histogram::default(),
-            waits: vec![[[0; 2]; WAIT_KINDS]; Histogram::buckets()],
+            rows: vec![0; Histogram::buckets()],
+            waits: vec![[[0; 2]; WAIT_KINDS]],
             sums: vec![0; Histogram::buckets()],
         }
     }
@@ -127,8 +131,8 @@ impl LatencyRecorder {
     pub fn record_with(&mut self, latency: Nanos, waits: Option<Waits<'_>>, mut roots: Option<&mut [u64; WAIT_KINDS]>) {
         let bucket = self.histogram.record(latency);
         self.sums[bucket] += latency;
-        if let Some(waits) = waits {
-            let sums = &mut self.waits[bucket];
+        if let Some(waits) = waits.filter(|waits| waits.kinds != 0) {
+            let sums = self.waits_mut(bucket);
             let mut kinds = waits.kinds;
             while kinds != 0 {
                 let kind = kinds.trailing_zeros() as usize;
@@ -148,7 +152,7 @@ impl LatencyRecorder {
         by_root: Option<&[Nanos; WAIT_KINDS]>,
         mut roots: Option<&mut [u64; WAIT_KINDS]>,
     ) {
-        let sums = &mut self.waits[Histogram::bucket(latency)];
+        let sums = self.waits_mut(Histogram::bucket(latency));
         charge(sums, &mut roots, Wait::Queue.index(), [queue, if by_root.is_some() { 0 } else { queue }]);
         for (kind, root) in by_root.into_iter().flatten().enumerate() {
             charge(sums, &mut roots, kind, [0, *root]);
@@ -164,18 +168,37 @@ impl LatencyRecorder {
         for (mine, theirs) in self.sums.iter_mut().zip(&other.sums) {
             *mine += theirs;
         }
-        for (mine, theirs) in self.waits.iter_mut().zip(&other.waits) {
-            for (a, b) in mine.as_flattened_mut().iter_mut().zip(theirs.as_flattened()) {
+        for (bucket, _) in other.rows.iter().enumerate().filter(|(_, row)| **row != 0) {
+            let mine = self.waits_mut(bucket).as_flattened_mut();
+            for (a, b) in mine.iter_mut().zip(other.waits_of(bucket).as_flattened()) {
                 *a += b;
             }
         }
+    }
+
+    fn waits_of(&self, bucket: usize) -> &[[Nanos; 2]; WAIT_KINDS] {
+        &self.waits[usize::from(self.rows[bucket])]
+    }
+
+    #[inline]
+    fn waits_mut(&mut self, bucket: usize) -> &mut [[Nanos; 2]; WAIT_KINDS] {
+        if self.rows[bucket] == 0 {
+            self.add_row(bucket);
+        }
+        &mut self.waits[usize::from(self.rows[bucket])]
+    }
+
+    #[cold]
+    fn add_row(&mut self, bucket: usize) {
+        self.rows[bucket] = self.waits.len() as u16;
+        self.waits.push([[0; 2]; WAIT_KINDS]);
     }
 
     /// Waiting of all requests together by direct blocker and by root cause, ns, indexed by [`Wait::index`].
     pub fn waited(&self) -> [[Nanos; 2]; WAIT_KINDS] {
         let mut sums = [[0; 2]; WAIT_KINDS];
         for (bucket, _) in self.histogram.filled() {
-            for (sum, [direct, root]) in sums.iter_mut().zip(&self.waits[bucket]) {
+            for (sum, [direct, root]) in sums.iter_mut().zip(self.waits_of(bucket)) {
                 *sum = [sum[0] + direct, sum[1] + root];
             }
         }
@@ -196,7 +219,7 @@ impl LatencyRecorder {
             tail.requests += taken;
             tail.latency += self.sums[bucket] as f64 * part;
             for kind in 0..WAIT_KINDS {
-                let [direct, root] = self.waits[bucket][kind];
+                let [direct, root] = self.waits_of(bucket)[kind];
                 tail.direct[kind] += direct as f64 * part;
                 tail.root[kind] += root as f64 * part;
             }
@@ -233,6 +256,31 @@ mod tests {
         assert!((slow.service() - 60.0).abs() < 1e-9);
         assert!((slow.direct[units::Cause::Gc.index()] - 900.0).abs() < 1e-9);
         assert!((slow.direct[Wait::Space.index()] - 40.0).abs() < 1e-9);
+    }
+
+    /// Each run made rows for all buckets: 3 MB, which took longer than a small run.
+    #[test]
+    fn a_recorder_has_rows_for_buckets_that_waited_and_merges_those_of_others() {
+        let mut entries = [[0; 2]; WAIT_KINDS];
+        let bus = Wait::Bus.index();
+        entries[bus] = [30, 20];
+        let record = |recorder: &mut LatencyRecorder, latencies: &[Nanos]| {
+            for latency in latencies {
+                recorder.record(*latency, Some(Waits { entries: &entries, kinds: 1 << bus }), 0);
+            }
+        };
+        let [mut one, mut other, mut all] = std::array::from_fn(|_| LatencyRecorder::default());
+        assert_eq!(one.waits.len(), 1);
+        record(&mut one, &[1_000_000, 50, 50]);
+        record(&mut other, &[50, 4_000, 1_000_000]);
+        record(&mut all, &[1_000_000, 50, 50, 50, 4_000, 1_000_000]);
+        assert_eq!(one.waits.len(), 3, "two buckets waited");
+        one.merge(&other);
+        assert_eq!(one.waited(), all.waited());
+        for share in [0.1, 0.4, 1.0] {
+            assert_eq!(one.tail(share).root[bus].to_bits(), all.tail(share).root[bus].to_bits());
+        }
+        assert_eq!(one.waits[0], [[0; 2]; WAIT_KINDS], "the row of all others stays zero");
     }
 
     #[test]

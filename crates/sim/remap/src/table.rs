@@ -6,9 +6,9 @@
 
 use crate::parameters::does_not_fit;
 use crate::{DriverOptions, HostDriver, LayoutError, OpenError, ReadSectors, Shape, Shell, Site, Terms};
-use layer::{Condition, Named, Parameter, ParameterKind, Values, declaring};
+use layer::{Condition, Declared, Named, Parameter, ParameterKind, Values};
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The key that chooses a driver.
 pub const KEY: &str = "remap.kind";
@@ -66,8 +66,10 @@ fn choices() -> Vec<Named> {
 }
 
 /// A key is read where a driver that declares it is chosen.
-const READ: Condition =
-    Condition::one_of(KEY, |key| declaring(key, HOST_DRIVERS.iter().map(|entry| (entry.name, (entry.parameters)()))));
+const READ: Condition = Condition::one_of(KEY, |key| DECLARED.declaring(key));
+
+static DECLARED: LazyLock<Declared> =
+    LazyLock::new(|| Declared::new(HOST_DRIVERS.iter().map(|entry| (entry.name, (entry.parameters)()))));
 
 /// Every key of every driver, in display order: one that an earlier driver does not have stands where its own driver
 /// has it.

@@ -111,7 +111,7 @@ impl HostMeasurements {
     pub fn new(sectors: u64, started: Nanos) -> Self {
         Self {
             totals: [OpTotals::default(); 4],
-            latency: vec![LatencyRecorder::default(); 4],
+            latency: std::iter::repeat_with(LatencyRecorder::default).take(4).collect(),
             unwritten: Unwritten::default(),
             series: Series::default(),
             course: Course::default(),

@@ -21,8 +21,9 @@ use crate::buffered::Buffered;
 use crate::parameters::{self, Area, Shape};
 use crate::store::{State, Store};
 use crate::{Buffer, BufferContext, Build};
-use layer::{LayerReport, PageLayer, Parameter, SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use layer::{Declared, LayerReport, PageLayer, Parameter, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use nand::{Flash, FlashState};
+use std::sync::LazyLock;
 use units::{Lpn, quantity};
 
 /// A part of a write within one logical block.
@@ -195,6 +196,19 @@ table! {
     page::page_only => page::Pages<true>,
     sorted::entry => sorted::Sorted,
     two_level::entry => two_level::TwoLevel,
+}
+
+/// Names of the buffers that read the key called `own`.
+pub(crate) fn declaring(own: &str) -> Vec<&'static str> {
+    static BUILT_IN: LazyLock<Declared> =
+        LazyLock::new(|| Declared::new(built_in().into_iter().map(|entry| (entry.name, (entry.parameters)()))));
+    // Registered ones come at any time, and all read the same keys.
+    static REGISTERED: LazyLock<Vec<Parameter>> = LazyLock::new(outside::parameters);
+    let mut names = BUILT_IN.declaring(own);
+    if REGISTERED.iter().any(|parameter| parameter.key == own) {
+        names.extend(outside::entries().map(|entry| entry.name));
+    }
+    names
 }
 
 /// The table of buffers, and those a program around this one has registered.

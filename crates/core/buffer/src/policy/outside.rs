@@ -11,7 +11,7 @@ use crate::Buffer;
 use crate::parameters::{Area, BLOCK_SIZE, Shape};
 use crate::store::Store;
 use layer::registry::{Registry, Source};
-use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Values};
+use layer::{Parameter, SnapshotError, SnapshotReader, SnapshotWriter, Values};
 use std::sync::Arc;
 use units::Lpn;
 
@@ -63,8 +63,12 @@ pub fn source_of(name: &str) -> Option<Source> {
 
 /// A line for each that was registered.
 pub(super) fn entries() -> impl Iterator<Item = Buffer> {
-    let entry = |(name, doc)| super::entry::<Outside>(name, doc, "", || with_common(&[FLUSH_UNIT, BLOCK_SIZE]));
-    OUTSIDE.list().into_iter().map(entry)
+    OUTSIDE.list().into_iter().map(|(name, doc)| super::entry::<Outside>(name, doc, "", parameters))
+}
+
+/// Parameters of each.
+pub(super) fn parameters() -> Vec<Parameter> {
+    with_common(&[FLUSH_UNIT, BLOCK_SIZE])
 }
 
 /// See the module description.

@@ -17,9 +17,9 @@ mod windowed_greedy;
 use crate::blocks::{key_is_candidate, valid_of};
 use engine::random::Stream;
 use layer::registry::{Registry, Source};
-use layer::{Condition, Named, Parameter, Values, declaring, of_table};
+use layer::{Condition, Declared, Named, Parameter, Values, of_table};
 use nand::BlockRow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The source of candidates and of their valid pages.
 #[derive(Clone, Copy, Debug)]
@@ -148,9 +148,10 @@ pub const VICTIMS: &[VictimEntry] =
     &[cost_benefit::ENTRY, d_choices::ENTRY, fifo::ENTRY, greedy::ENTRY, random::ENTRY, windowed_greedy::ENTRY];
 
 /// A parameter of victim policies is read where one that declares it is chosen.
-const CHOSEN: Condition = Condition::one_of("ftl.gc.victim", |key| {
-    declaring(key, VICTIMS.iter().map(|entry| (entry.name, entry.parameters.to_vec())))
-});
+const CHOSEN: Condition = Condition::one_of("ftl.gc.victim", |key| DECLARED.declaring(key));
+
+static DECLARED: LazyLock<Declared> =
+    LazyLock::new(|| Declared::new(VICTIMS.iter().map(|entry| (entry.name, entry.parameters.to_vec()))));
 
 /// Parameters of all victim policies.
 pub(crate) fn parameters() -> Vec<Parameter> {

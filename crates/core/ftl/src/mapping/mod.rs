@@ -13,13 +13,14 @@ mod pages;
 mod ranges;
 mod tombstones;
 
-use layer::{Condition, Named, PageLayer, Parameter, Values, Versioned, declaring, of_table};
+use layer::{Condition, Declared, Named, PageLayer, Parameter, Values, Versioned, of_table};
 use log_block::schemes::{bast, block, fast};
 use nand::{Flash, FlashState, Owner};
 use page_level::Translation;
 pub use page_level::refresh::limits as refresh_limits;
 use page_level::schemes::{cdftl, dftl, leaftl, page, shrd, superpage, tpftl, tpm};
 pub use page_level::{PACE, SLC_CACHED, SUPERBLOCKS};
+use std::sync::LazyLock;
 pub use superpage::Lockstep;
 use units::{Geometry, Lpn};
 
@@ -190,9 +191,10 @@ table! {
 pub const KEY: &str = "ftl.kind";
 
 /// A parameter of mappings is read where one that declares it is chosen.
-const CHOSEN: Condition = Condition::one_of(KEY, |key| {
-    declaring(key, mappings().into_iter().map(|entry| (entry.name, (entry.parameters)())))
-});
+const CHOSEN: Condition = Condition::one_of(KEY, |key| DECLARED.declaring(key));
+
+static DECLARED: LazyLock<Declared> =
+    LazyLock::new(|| Declared::new(mappings().into_iter().map(|entry| (entry.name, (entry.parameters)()))));
 
 /// Parameters of all mappings.
 pub fn parameters() -> Vec<Parameter> {

@@ -118,11 +118,11 @@ fn key_text(key: &Parameter, known: &[Parameter]) -> String {
 fn keys(name: &str) -> Option<String> {
     let keys = all_keys();
     if let Some(key) = keys.iter().find(|key| key.key == name) {
-        return Some(key_text(key, &keys));
+        return Some(key_text(key, keys));
     }
     let prefix = format!("{}.", name.trim_end_matches('.'));
     let group: Vec<String> =
-        keys.iter().filter(|key| key.key.starts_with(&prefix)).map(|key| key_text(key, &keys)).collect();
+        keys.iter().filter(|key| key.key.starts_with(&prefix)).map(|key| key_text(key, keys)).collect();
     (!group.is_empty()).then(|| group.join("\n"))
 }
 

@@ -79,7 +79,7 @@ pub type Policy = (&'static str, &'static str, &'static str, Option<&'static str
 pub fn all_policies() -> Vec<Policy> {
     let keys = all_keys();
     let of_key = |key: &'static str| {
-        let known = find_key(&keys, key).expect("policies are chosen by known keys");
+        let known = find_key(keys, key).expect("policies are chosen by known keys");
         let policies = known.kind.choices().into_iter().filter(|(name, _)| *name != "none");
         policies.map(|(name, doc)| (name, key, doc, known.use_of(name))).collect::<Vec<_>>()
     };
@@ -191,7 +191,7 @@ fn keys_grid() -> Grid {
 fn json_list(what: Listing) -> Value {
     if what == Listing::Keys {
         let keys = all_keys();
-        return keys.iter().map(|key| json_key(key, &keys)).collect();
+        return keys.iter().map(|key| json_key(key, keys)).collect();
     }
     if what == Listing::Policies {
         return items(what).iter().map(|item| json!({"name": item.name, "doc": item.doc, "when": item.when})).collect();

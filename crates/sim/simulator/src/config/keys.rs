@@ -364,7 +364,12 @@ pub(crate) const OF_GENERATORS: &[Parameter] = &[
 ];
 
 /// Every key there is, in display order.
-pub fn all_keys() -> Vec<Parameter> {
+pub fn all_keys() -> &'static [Parameter] {
+    static KEYS: LazyLock<Vec<Parameter>> = LazyLock::new(declared);
+    &KEYS
+}
+
+fn declared() -> Vec<Parameter> {
     let buffer = Parameter::new(
         buffer::KEY,
         Kind::Choice(buffer::buffer_choices),
@@ -408,7 +413,7 @@ pub fn all_keys() -> Vec<Parameter> {
 pub fn is_of_time(name: &str) -> bool {
     static NAMES: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
         let keys = all_keys();
-        keys.iter().filter(|key| key.is_of_time(&keys)).map(|key| key.key).collect()
+        keys.iter().filter(|key| key.is_of_time(keys)).map(|key| key.key).collect()
     });
     NAMES.contains(name)
 }
@@ -427,10 +432,10 @@ mod tests {
     #[test]
     fn a_condition_asks_a_key_there_is_for_what_it_may_hold() {
         let keys = all_keys();
-        for key in &keys {
+        for key in keys {
             for condition in key.read_when.iter() {
                 let (key, asked) = (key.key, condition.key);
-                let kind = find_key(&keys, asked).unwrap_or_else(|| panic!("{key} asks {asked}, which is no key")).kind;
+                let kind = find_key(keys, asked).unwrap_or_else(|| panic!("{key} asks {asked}, which is no key")).kind;
                 match condition.test {
                     Test::OneOf(names) => {
                         let known: Vec<&str> = kind.choices().into_iter().map(|(name, _)| name).collect();
@@ -444,19 +449,19 @@ mod tests {
                     Test::AboveZero => assert!(kind.parse("0").is_ok() || kind.parse("0B").is_ok(), "{key}: {asked}"),
                     Test::AboveZeroOr(other) => {
                         for asked in [asked, other] {
-                            let kind = find_key(&keys, asked).map(|known| known.kind);
+                            let kind = find_key(keys, asked).map(|known| known.kind);
                             assert!(kind.is_some_and(|kind| kind.limits()[1].is_some()), "{key} asks for a number");
                         }
                     }
                     Test::SetOr(other) => {
                         for asked in [asked, other] {
-                            let default = find_key(&keys, asked).map(|known| known.default);
+                            let default = find_key(keys, asked).map(|known| known.default);
                             assert_eq!(default, Some(None), "{key} asks whether {asked} is set");
                         }
                     }
                 }
                 if let Some(name) = condition.counts_as {
-                    assert!(find_key(&keys, key).is_some_and(|own| own.kind.parse(name).is_ok()), "{key}: {name}");
+                    assert!(find_key(keys, key).is_some_and(|own| own.kind.parse(name).is_ok()), "{key}: {name}");
                 }
             }
         }

@@ -17,6 +17,7 @@ pub use presets::{Preset, drives, parts, stacks};
 use layer::registry::Source;
 use layer::{Parameter, Value, Values};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 /// Characters `NAME+key=value` is taken apart at.
 const PLUS: char = '+';
@@ -79,6 +80,22 @@ pub struct Config {
     /// Settings that were written as in the version before, and how they are written today.
     pub renamed: BTreeSet<(String, String)>,
 }
+
+/// Every key with its default: where each configuration begins. To read them takes longer than a short run.
+static DEFAULTS: LazyLock<Config> = LazyLock::new(|| {
+    let mut config = Config {
+        name: String::new(),
+        values: Values::default(),
+        resolved: BTreeMap::new(),
+        given: BTreeSet::new(),
+        renamed: BTreeSet::new(),
+    };
+    for parameter in all_keys() {
+        let set = parameter.default.map_or(Ok(()), |text| config.set(parameter, text, "the default"));
+        set.unwrap_or_else(|problem| panic!("a default is not valid: {problem}"));
+    }
+    config
+});
 
 /// One `key = value` with the place it came from, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,29 +192,27 @@ impl Config {
         // What a later one wins over is looked at as well: a wrong value is a mistake wherever it stands.
         let mut overridden = Vec::new();
         for setting in settings {
-            match find_key(&keys, &setting.key) {
+            match find_key(keys, &setting.key) {
                 Some(parameter) => {
                     overridden.extend(chosen.insert(parameter.key, setting).map(|before| (parameter, before)));
                 }
-                None => problems.push(ConfigError::unknown_key(setting, &keys)),
+                None => problems.push(ConfigError::unknown_key(setting, keys)),
             }
         }
         let given = chosen.iter().filter(|(_, setting)| !setting.of_stack).map(|(key, _)| *key).collect();
         let renamed = settings.iter().flat_map(Setting::renamed).collect();
-        let mut config = Self { name, values: Values::default(), resolved: BTreeMap::new(), given, renamed };
+        let mut config = Self { name, given, renamed, ..DEFAULTS.clone() };
         for (parameter, setting) in overridden {
             problems.extend(config.set(parameter, &setting.value, &setting.place).err());
         }
-        for parameter in &keys {
-            let default = parameter.default.map(|text| config.set(parameter, text, "the default"));
-            problems.extend(default.and_then(Result::err));
+        for parameter in keys {
             if let Some(setting) = chosen.get(parameter.key) {
                 problems.extend(config.set(parameter, &setting.value, &setting.place).err());
             }
         }
         match presets::part_settings(config.values.name(flash_keys::PART)) {
             Ok(part) => {
-                problems.extend(part.iter().filter_map(|setting| config.set_part(setting, &keys, &chosen).err()));
+                problems.extend(part.iter().filter_map(|setting| config.set_part(setting, keys, &chosen).err()));
             }
             Err(error) => problems.push(error),
         }
@@ -235,7 +250,7 @@ impl Config {
     pub fn choose(&mut self, key: &str, text: &str) -> Result<(), ConfigError> {
         let keys = all_keys();
         let chosen = Setting::new(key, text, "chosen for the workload");
-        let parameter = find_key(&keys, key).ok_or_else(|| ConfigError::unknown_key(&chosen, &keys))?;
+        let parameter = find_key(keys, key).ok_or_else(|| ConfigError::unknown_key(&chosen, keys))?;
         self.set(parameter, text, &chosen.place)
     }
 

@@ -49,6 +49,7 @@ use self::precondition::Begun;
 use self::probe::Probe;
 use self::source::Rehearsal;
 use self::suited::Suited;
+use self::unused::Unused;
 use crate::block_device::BlockDevice;
 use crate::build::Service;
 use crate::clocked::Clocked;
@@ -503,11 +504,10 @@ impl Session<'_> {
         notes.extend(workload.notes());
         let recorded = workload.recorded_latency();
         notes.extend(self.no_die_failed(drive, &sheet));
-        let unused = unused::keys(self.plan, self.source);
-        let unused_keys: Vec<String> =
-            unused.iter().map(|(key, _)| (*key).to_owned()).chain(self.source.unused_keys()).collect();
+        let unused = Unused::new(self.plan, self.source);
+        let unused_keys: Vec<String> = unused.names().map(str::to_owned).chain(self.source.unused_keys()).collect();
         notes.extend(unused::renamed(self.plan));
-        notes.extend(unused::notes(self.plan, unused));
+        notes.extend(unused.notes(self.plan));
         let goes_on = status == Status::Complete && !self.source.is_generated() && has_more(&mut *workload)?;
         notes.extend(goes_on.then(|| left_over(run_plan.limit)));
         let queue_depth = self.source.is_closed().then(|| self.plan.config.values.whole("workload.queue_depth"));

@@ -467,7 +467,7 @@ mod tests {
     #[test]
     fn times_change_neither_an_initial_state_nor_its_name() {
         let keys = all_keys();
-        let times: Vec<_> = keys.iter().filter(|key| key.is_of_time(&keys) && !key.key.starts_with("host.")).collect();
+        let times: Vec<_> = keys.iter().filter(|key| key.is_of_time(keys) && !key.key.starts_with("host.")).collect();
         assert!(times.iter().any(|key| key.key == "flash.suspend_time"), "a time under another time");
         let small = ["drive.capacity=64MiB", "drive.over_provisioning=50%", "flash.pages_per_block=16"];
         let stacks = stacks().into_iter().map(|stack| (stack.name, vec![&small[..]]));

@@ -3,8 +3,8 @@
 
 use super::WorkloadSource;
 use crate::DrivePlan;
-use crate::config::{all_keys, find_key, keys};
-use layer::Value;
+use crate::config::{all_keys, keys};
+use layer::{Parameter, Value, Values};
 
 /// A sentence on the settings that were written as in the version before.
 pub(super) fn renamed(plan: &DrivePlan) -> Option<String> {
@@ -14,23 +14,35 @@ pub(super) fn renamed(plan: &DrivePlan) -> Option<String> {
     (!names.is_empty()).then(sentence)
 }
 
-/// A sentence for each key that differs from its default, or was given, and is not used.
-pub(super) fn notes(plan: &DrivePlan, unused: Vec<(&'static str, String)>) -> Vec<String> {
-    let known = all_keys();
-    let is_changed = |key: &str| {
-        let declared = find_key(&known, key);
-        plan.config.given.contains(key) || declared.is_some_and(|declared| declared.is_changed(&plan.config.values))
-    };
-    let told = unused.into_iter().filter(|(key, _)| is_changed(key));
-    told.map(|(key, why)| format!("{key} has no effect here because {why}.")).collect()
+/// The keys that a run does not use.
+pub(super) struct Unused {
+    keys: Vec<&'static Parameter>,
+    values: Values,
 }
 
-/// Every key that is not used, and why.
-pub(super) fn keys(plan: &DrivePlan, source: &WorkloadSource) -> Vec<(&'static str, String)> {
-    let mut values = plan.config.values.clone();
-    // What was left to the workload.
-    let closed = keys::CLOSED.name_of(Some(source.is_closed()));
-    values.set(keys::CLOSED.key, Value::Name(closed.to_owned()));
-    let known = all_keys();
-    known.iter().filter_map(|parameter| Some((parameter.key, parameter.unread(&values, &known)?))).collect()
+impl Unused {
+    pub fn new(plan: &DrivePlan, source: &WorkloadSource) -> Self {
+        let mut values = plan.config.values.clone();
+        // What was left to the workload.
+        let closed = keys::CLOSED.name_of(Some(source.is_closed()));
+        values.set(keys::CLOSED.key, Value::Name(closed.to_owned()));
+        Self { keys: all_keys().iter().filter(|parameter| parameter.is_unread(&values)).collect(), values }
+    }
+
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().map(|parameter| parameter.key)
+    }
+
+    /// A sentence for each key that differs from its default, or was given.
+    pub fn notes(&self, plan: &DrivePlan) -> Vec<String> {
+        let is_changed = |parameter: &&&Parameter| {
+            plan.config.given.contains(parameter.key) || parameter.is_changed(&plan.config.values)
+        };
+        let told = self.keys.iter().filter(is_changed).filter_map(|parameter| {
+            let why = parameter.unread(&self.values, all_keys())?;
+            Some(format!("{} has no effect here because {why}.", parameter.key))
+        });
+        told.collect()
+    }
 }

@@ -23,17 +23,17 @@ fn keys_in(text: &str) -> impl Iterator<Item = &str> {
 fn pages() -> Vec<Page> {
     let keys = simulator::config::all_keys();
     let mut pages = vec![
-        commands::page(&keys),
-        keys::page(&keys),
+        commands::page(keys),
+        keys::page(keys),
         tables::stack_files(),
         tables::measured_drives(),
-        tables::policies(&keys),
-        tables::workloads(&keys),
-        tables::flash_parts(&keys),
+        tables::policies(keys),
+        tables::workloads(keys),
+        tables::flash_parts(keys),
         tables::formats(),
         tables::faults(),
-        schema::results(&keys),
-        schema::causes(&keys),
+        schema::results(keys),
+        schema::causes(keys),
         tables::exit_codes(),
         tables::glossary(),
     ];
