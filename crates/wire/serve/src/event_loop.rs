@@ -2,6 +2,7 @@
 
 use crate::guests::Guest;
 use crate::sockets::{Listener, Stream};
+use crate::spin::Spin;
 use mio::event::Event;
 use mio::{Events, Interest, Poll, Token, Waker};
 use std::io::{self, ErrorKind};
@@ -9,8 +10,6 @@ use std::time::{Duration, Instant};
 
 /// Longest time without a look at whether to stop.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
-/// How long to look for the next request before falling asleep.
-const SPIN: Duration = Duration::from_micros(50);
 
 /// Kinds of sockets.
 #[derive(Clone, Copy)]
@@ -27,14 +26,12 @@ const KINDS: [Kind; 4] = [Kind::Client, Kind::Controller, Kind::Viewer, Kind::Wa
 /// Waits for all sockets of a server.
 pub(crate) struct EventLoop {
     poll: Poll,
-    /// There is a processor for the client beside this one.
-    spins: bool,
+    spin: Spin,
 }
 
 impl EventLoop {
     pub fn new() -> io::Result<Self> {
-        let spins = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
-        Ok(Self { poll: Poll::new()?, spins })
+        Ok(Self { poll: Poll::new()?, spin: Spin::new() })
     }
 
     /// Accepts connections of a listener from now on.
@@ -58,8 +55,8 @@ impl EventLoop {
         Waker::new(self.poll.registry(), token(Kind::Wake, None))
     }
 
-    /// Waits for events, `wait` at the longest. After work (`worked`) it looks for a moment whether the client goes on:
-    /// to fall asleep and to be woken takes longer than most clients take between two requests.
+    /// Waits for events, `wait` at the longest. After work (`worked`) it looks for a moment whether the client goes on,
+    /// where that pays ([`Spin`]).
     pub fn wait(
         &mut self,
         events: &mut Events,
@@ -70,12 +67,15 @@ impl EventLoop {
         let is_short = wait.is_some_and(|wait| wait < Duration::from_millis(1));
         let time = if is_short { Duration::ZERO } else { wait.map_or(LOOK, |wait| wait.min(LOOK)) };
         let begun = Instant::now();
-        while worked && self.spins && begun.elapsed() < time.min(SPIN) {
+        let look = if worked { time.min(self.spin.time(begun)) } else { Duration::ZERO };
+        while begun.elapsed() < look {
             self.poll(events, Duration::ZERO)?;
             if !events.is_empty() || guest.as_mut().is_some_and(|guest| guest.waits()) {
                 return Ok(());
             }
-            std::thread::yield_now();
+            if !self.spin.give_way() {
+                break;
+            }
         }
         if !is_short && guest.as_mut().is_some_and(|guest| guest.doze()) {
             return self.poll(events, Duration::ZERO);

@@ -29,6 +29,7 @@ mod server;
 mod shares;
 mod simulated;
 mod sockets;
+mod spin;
 mod stats;
 mod target;
 mod viewers;

@@ -1,0 +1,104 @@
+//! Whether to look for the next request without falling asleep.
+//!
+//! To look pays while a processor is idle: to fall asleep and to be woken takes longer than most clients take between
+//! two requests. While other programs wait for the processor it costs: each yield gives up the time slice, and the
+//! request that comes waits until those programs have used theirs. A loop that sleeps instead is run soon after it is
+//! woken.
+
+use std::time::{Duration, Instant};
+
+/// How long to look for the next request before falling asleep.
+const SPIN: Duration = Duration::from_micros(50);
+/// A yield that takes longer than this has let another program run.
+const OTHERS: Duration = Duration::from_micros(20);
+/// Pauses after a yield to another program: the first one, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(256)];
+/// A pause is followed by one twice as long if others run again within this many times its length.
+const AGAIN: u32 = 8;
+
+/// Decides when to look, from the time that yields take.
+pub(crate) struct Spin {
+    /// There is a processor for the client beside this one.
+    pays: bool,
+    /// No look before this moment.
+    resumes: Instant,
+    /// The last pause.
+    pause: Duration,
+}
+
+impl Spin {
+    pub fn new() -> Self {
+        let pays = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+        Self { pays, resumes: Instant::now(), pause: PAUSES[0] }
+    }
+
+    /// How long to look for a request from `now` on; zero: not at all.
+    pub fn time(&self, now: Instant) -> Duration {
+        if self.pays && now >= self.resumes { SPIN } else { Duration::ZERO }
+    }
+
+    /// Lets others run. Whether to look on.
+    pub fn give_way(&mut self) -> bool {
+        let begun = Instant::now();
+        std::thread::yield_now();
+        let ended = Instant::now();
+        self.note(ended - begun, ended)
+    }
+
+    /// Takes in that a yield took `took` until `now`. Whether to look on.
+    fn note(&mut self, took: Duration, now: Instant) -> bool {
+        if took <= OTHERS {
+            return true;
+        }
+        let is_soon = now < self.resumes + AGAIN * self.pause;
+        self.pause = if is_soon { (2 * self.pause).min(PAUSES[1]) } else { PAUSES[0] };
+        self.resumes = now + self.pause;
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on_two_processors(now: Instant) -> Spin {
+        Spin { pays: true, resumes: now, pause: PAUSES[0] }
+    }
+
+    #[test]
+    fn a_loop_among_busy_programs_sleeps_and_looks_more_and_more_seldom() {
+        let mut now = Instant::now();
+        let mut spin = on_two_processors(now);
+        let mut looks = 0;
+        let end = now + Duration::from_secs(10);
+        while now < end {
+            now += Duration::from_micros(100);
+            if !spin.time(now).is_zero() {
+                looks += 1;
+                now += Duration::from_millis(3);
+                assert!(!spin.note(Duration::from_millis(3), now), "another program ran");
+            }
+        }
+        assert!((20..60).contains(&looks), "{looks} looks in 10 s");
+    }
+
+    #[test]
+    fn a_program_that_runs_now_and_then_ends_no_more_than_a_millisecond_of_looking() {
+        let mut now = Instant::now();
+        let mut spin = on_two_processors(now);
+        for _ in 0..100 {
+            now += Duration::from_millis(50);
+            assert_eq!(spin.time(now), SPIN);
+            assert!(spin.note(Duration::from_micros(1), now));
+            assert!(!spin.note(Duration::from_micros(300), now));
+            assert!(spin.time(now).is_zero());
+            assert_eq!(spin.time(now + PAUSES[0]), SPIN, "the pause is the first one again");
+        }
+    }
+
+    #[test]
+    fn one_processor_is_left_to_the_client() {
+        let now = Instant::now();
+        assert!(Spin { pays: false, ..on_two_processors(now) }.time(now).is_zero());
+    }
+}
