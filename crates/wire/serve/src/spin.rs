@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 /// How long to look for the next request before falling asleep.
 const SPIN: Duration = Duration::from_micros(50);
-/// A yield that takes longer than this has let another program run.
-const OTHERS: Duration = Duration::from_micros(20);
+/// A yield that takes longer than this has let a busy program run. A client on the same processor sends its next
+/// request sooner.
+const OTHERS: Duration = Duration::from_micros(250);
 /// Pauses after a yield to another program: the first one, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(256)];
 /// A pause is followed by one twice as long if others run again within this many times its length.
@@ -22,7 +23,7 @@ pub(crate) struct Spin {
     pays: bool,
     /// No look before this moment.
     resumes: Instant,
-    /// The last pause.
+    /// Length of the last pause.
     pause: Duration,
 }
 

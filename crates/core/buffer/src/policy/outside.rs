@@ -66,7 +66,7 @@ pub(super) fn entries() -> impl Iterator<Item = Buffer> {
     OUTSIDE.list().into_iter().map(|(name, doc)| super::entry::<Outside>(name, doc, "", parameters))
 }
 
-/// Parameters of each.
+/// Parameters that each registered policy reads.
 pub(super) fn parameters() -> Vec<Parameter> {
     with_common(&[FLUSH_UNIT, BLOCK_SIZE])
 }

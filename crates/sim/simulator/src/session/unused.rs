@@ -29,7 +29,7 @@ impl Unused {
         Self { keys: all_keys().iter().filter(|parameter| parameter.is_unread(&values)).collect(), values }
     }
 
-    /// Their names.
+    /// Names of the unused keys.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.keys.iter().map(|parameter| parameter.key)
     }
