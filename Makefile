@@ -15,7 +15,7 @@ WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json crates/l
 INSTALLED := web/node_modules/.package-lock.json
 
 .PHONY: tools release packages demo build test rust-build rust-test web-test python-environment lint bench bench-sizes bench-serving vhost-test crash torture fuzz golden pages tidy docs book rustdoc setup locked validation page-test python-test python-costs notebooks \
-  dist dist-test
+  dist dist-test wheel samples-test
 
 build: tools $(EMBEDDED) ## everything, release mode
 	$(CARGO) build --release -p nandarium
@@ -193,12 +193,26 @@ dist: $(EMBEDDED) ## what users get: a static program and a wheel, in dist/
 	fi; \
 	CARGO="$(CARGO)" CARGO_TARGET_DIR=$(TARGET) bench/profiled.sh $$static "'-Ctarget-feature=+crt-static', "; \
 	cp $(TARGET)/$$static/dist/nandarium $(DIST)/nandarium-$(MACHINE)-linux
-	[[ -x $(TARGET)/maturin/bin/maturin ]] || "$(PYTHON)" -m venv $(TARGET)/maturin
-	$(TARGET)/maturin/bin/pip install --quiet --disable-pip-version-check -c python/requirements-test.txt maturin
 	profile="$$(realpath -m $(TARGET)/profile/$(GNU).profdata)"; \
 	[[ ! -f "$$profile" ]] || export RUSTFLAGS="-Cprofile-use=$$profile"; \
-	$(TARGET)/maturin/bin/maturin build --quiet --profile dist --target $(GNU) --interpreter "$(PYTHON)" --out $(DIST)
+	$(MAKE) --no-print-directory wheel
+	python/tests/wheel.sh $(DIST)/*.whl "$(PYTHON)" $(GLIBC) $(DIST)/nandarium-$(MACHINE)-linux
 	cd $(DIST) && sha256sum * > SHA256SUMS && cat SHA256SUMS
+
+# The oldest glibc that the wheel runs with; zig links against the symbols of that version. WHEEL_TARGET makes the wheel for another
+# target, where rustc has its standard library (rustup target add). One for musl also takes WHEEL_TAG=musllinux_1_2.
+GLIBC := 2.28
+WHEEL_TARGET ?= $(GNU)
+WHEEL_TAG ?= manylinux_$(subst .,_,$(GLIBC))
+WHEEL_PROFILE ?= dist
+
+wheel: $(EMBEDDED) ## the wheel alone, in dist/
+	@[[ -d "$$(rustc --print target-libdir --target $(WHEEL_TARGET))" ]] || { \
+	  echo "rustc has no $(WHEEL_TARGET) here: rustup target add $(WHEEL_TARGET)" >&2; exit 1; }
+	[[ -x $(TARGET)/maturin/bin/python ]] || "$(PYTHON)" -m venv $(TARGET)/maturin
+	$(TARGET)/maturin/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r python/requirements-dist.txt
+	PATH="$$(realpath $(TARGET)/maturin/bin):$$PATH" maturin build --quiet --profile $(WHEEL_PROFILE) --zig --compatibility $(WHEEL_TAG) \
+	  --target $(WHEEL_TARGET) --interpreter "$(PYTHON)" --out $(DIST)
 
 dist-test: dist ## both where no toolchain is: an empty root folder, and a Debian made for it (as root)
 	python/tests/dist.sh $(DIST) "$(PYTHON)"
@@ -217,6 +231,10 @@ release: packages dist ## what is published, built and checked; says what is lef
 	[[ -z "$$(git status --porcelain)" ]] || echo "- Commit what differs from the last commit (git status)."; \
 	echo "- Tag the commit: git tag v$$version"; \
 	echo "- Publish the crates, the wheel, and the program with its sums: cargo publish --workspace; twine upload $(DIST)/*.whl; $(DIST)/SHA256SUMS"
+
+# Not part of `make test`: it takes some minutes, and databases that not every machine has.
+samples-test: $(BUILT) python-test ## the commands of samples/torture, with each store that can be had
+	NANDARIUM="$$(realpath $(NANDARIUM))" $(VENV)/bin/python python/tests/samples.py
 
 python-costs: ## what the Python package costs beside a run, and a policy written in Python
 	[[ -x $(VENV)/bin/maturin ]] || $(MAKE) --no-print-directory python-test
