@@ -245,9 +245,11 @@ impl Torture {
     /// It is not a fault.
     pub fn faults(self, faults: &[&str]) -> Result<Self, String> {
         let read = |text: &str| match text.parse()? {
+            // A late die changes which programs are under way at a cut.
+            fault @ Fault::Host(HostFault { on: Selection { die: Some(_), .. }, .. }) => Ok((text.to_owned(), fault)),
             Fault::Host(HostFault { effect, .. }) if !effect.changes_data() && !effect.is_of_cuts() => Err(format!(
                 "`{text}`: a state has the data that a fault leaves, and this one changes no data; `flip`, `misdirect` \
-                 and `lose` do, and those of power cuts"
+                 and `lose` do, and those of power cuts. `stall` and `slow` need a clause `die N`"
             )),
             Fault::Host(HostFault { on, .. }) if on.ops & Selection::of(&[HostOp::Read]).ops > 0 => {
                 Err(format!("`{text}`: the recorded reads are not done again; leave out `reads`"))

@@ -191,13 +191,15 @@ fn faults_of_requests_are_drawn_beside_the_cuts_of_a_drive() {
         ("lose flushes", true),
         ("cut-unreadable share 50%", false),
         ("cut-old share 50%", true),
+        ("stall 1ms die 0 every 2ms", true),
+        ("slow x40 die 1", true),
     ] {
         let torture = Torture::within("page", &SMALL).unwrap().faults(&[fault]).unwrap().states(300);
         let tried = run(&torture, Way::Flush);
         assert_eq!(tried.exploration.found.is_none(), wanted, "{fault}: {}", tried.to_text());
     }
     for (fault, wanted) in [
-        ("stall 1s", "changes no data"),
+        ("stall 1s", "need a clause `die N`"),
         ("fail writes", "changes no data"),
         ("flip reads", "leave out `reads`"),
         ("off", "nothing fails by itself"),
