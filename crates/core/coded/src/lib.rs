@@ -97,7 +97,12 @@ impl CodedPlan {
             may_fail: 0,
             in_turn: settings::CLEANS_IN_TURN.read(context.values),
         };
-        build(&FtlContext { user_pages: layout.mapped_pages() as u32, stripes: Some(stripes), ..*context })
+        build(&FtlContext {
+            user_pages: layout.mapped_pages() as u32,
+            stripes: Some(stripes),
+            group_pages: 1,
+            ..*context
+        })
     }
 
     fn over<F: Flash>(&self, context: &FtlContext<'_>, below: Box<dyn Versioned<F>>) -> CodedStriping<F> {

@@ -8,7 +8,7 @@ use buffer::BufferContext;
 use coded::CodedPlan;
 use ftl::RecoverError;
 use ftl::mapping::{self, Builder, FtlContext, VersionedEntry};
-use layer::{BUFFER_OWNER, GATHER_OWNER, PageLayer, Values};
+use layer::{ATOMIC, BUFFER_OWNER, GATHER_OWNER, PageLayer, Values};
 use nand::{CountedFlash, Flash, FlashState, MeteredFlash, TimedFlash};
 use stripe::StripePlan;
 use units::Geometry;
@@ -117,7 +117,15 @@ impl StackPlan<'_> {
             seed: self.seed,
             values: self.values,
             stripes: None,
+            group_pages: self.group_pages(),
         }
+    }
+
+    /// Pages that the mapping keeps together over a power cut. A buffer above it does so itself.
+    fn group_pages(&self) -> u32 {
+        let promised = self.values.get(ATOMIC).map_or(0, |_| self.values.whole(ATOMIC));
+        let buffered = buffer::find(self.values.name(buffer::KEY)).is_some();
+        if buffered { 1 } else { (promised / u64::from(self.geometry.page_bytes)).max(1) as u32 }
     }
 
     /// Settings that the buffer of the host is built from.

@@ -194,7 +194,12 @@ impl StripePlan {
             may_fail: self.0.layout.parity,
             in_turn: false,
         };
-        build(&FtlContext { user_pages: self.0.layout.pages() as u32, stripes: Some(stripes), ..*context })
+        build(&FtlContext {
+            user_pages: self.0.layout.pages() as u32,
+            stripes: Some(stripes),
+            group_pages: 1,
+            ..*context
+        })
     }
 
     fn over<F: Flash>(&self, context: &FtlContext<'_>, chips: Chips, below: Box<dyn Versioned<F>>) -> Array<F> {

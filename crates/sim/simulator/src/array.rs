@@ -21,7 +21,7 @@ const WORD_LINE: &str = "flash.word_line_pages";
 /// Memory for pages on their way into cells.
 const MEMORY: &str = "flash.program_memory";
 /// Whether that memory outlives a power cut.
-const PROTECTED: &str = "flash.program_memory_protected";
+pub(crate) const PROTECTED: &str = "flash.program_memory_protected";
 /// Times and endurance of blocks with one bit a cell.
 const SLC_READ: &str = "flash.slc_read_time";
 const SLC_PROGRAM: &str = "flash.slc_program_time";

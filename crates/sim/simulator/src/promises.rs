@@ -2,14 +2,17 @@
 //! `torture` holds a program to them.
 //!
 //! A flash page is programmed as a whole or not at all, so a drive keeps aligned writes of up to a page of its mapping
-//! whole without any means. For more it needs memory that a power cut does not take: a write enters a non-volatile
-//! buffer at once, with all of its pages or with none.
+//! whole without any means. For more there are two ways. A write enters a non-volatile buffer at once, with all of its
+//! pages or with none. Without a buffer, mappings that know groups mark the pages of a write in their out-of-band areas.
 
 use crate::DrivePlan;
-use crate::build::{buffer_of, together};
+use crate::array::PROTECTED;
+use crate::build::{buffer_of, mapping_of, together};
 use crate::config::ConfigError;
 use crate::config::flash_keys::MOST_PAGE;
 use buffer::ACKNOWLEDGED_ON_FLASH;
+use ftl::alloc::{FRONTIERS, Frontiers, PLACEMENTS, Placement};
+use ftl::mapping::{KEY, MOST_GROUP_PAGES, SLC_CACHED, mappings};
 use layer::{ATOMIC, Parameter, ParameterKind, UNIT, page_key};
 use units::{SECTOR_BYTES, quantity};
 
@@ -23,8 +26,9 @@ pub(crate) const ATOMIC_BYTES: Parameter = Parameter::new(
     "512B",
     "Bytes of the largest write that a power cut never tears, a power of two. A write of at most this size that does \
      not cross a multiple of it is there as a whole or not at all (untorn or atomic writes). Up to a page of the \
-     mapping (ftl.unit) the promise costs nothing. A larger promise needs a non-volatile buffer, and a write waits \
-     until the buffer has room for all of its pages.",
+     mapping (ftl.unit) the promise costs nothing. For more, a drive without a buffer marks the pages of a write as a \
+     group (ftl.kind page or superpage), and a drive with one needs a non-volatile buffer. In both, a write waits \
+     until there is room for all of its pages.",
 )
 .example("16KiB");
 
@@ -93,18 +97,55 @@ impl DrivePlan {
         if !atomic.is_multiple_of(page) {
             return refused(format!("no whole number of pages of {unit} ({key})"));
         }
-        if buffer_of(&self.config).is_none() || !values.on("buffer.nonvolatile") {
-            // A page of the mapping is as large as a page of flash at most, which has a limit of its own.
-            let most = if key == UNIT { values.whole("flash.page_size") } else { MOST_PAGE };
-            let larger = format!("set {key} to \"{}\", or ", quantity::exact_size(atomic));
-            let larger = if key.contains(' ') || atomic > most { "" } else { &larger };
-            let buffered = if ACKNOWLEDGED_ON_FLASH.read(values) { ", buffer.acknowledge to \"buffer\"" } else { "" };
-            return refused(format!(
-                "and the mapping programs pages of {unit} ({key}) one by one: a power cut may leave a write half old \
-                 and half new; {larger}set buffer.nonvolatile to true{buffered} and a buffer.kind, so that protected \
-                 memory takes a write as a whole"
-            ));
+        match (buffer_of(&self.config), self.groups_refused((atomic / page) as u32)) {
+            (Some(_), _) if values.on("buffer.nonvolatile") => Ok(()),
+            (None, None) => Ok(()),
+            (buffer, why) => {
+                let why = why.filter(|_| buffer.is_none());
+                refused(self.way_out(why, key, atomic))
+            }
         }
-        Ok(())
+    }
+
+    /// Why the mapping does not keep writes of so many pages whole, with the setting that helps. `None`: it does.
+    fn groups_refused(&self, pages: u32) -> Option<String> {
+        let values = &self.config.values;
+        let block = self.geometry.pages_per_block.min(MOST_GROUP_PAGES);
+        let known = mappings().into_iter().filter(|mapping| mapping.keeps_groups);
+        if self.stripes.is_some() || self.coded.is_some() {
+            Some("parities change with each page; set stripe.kind to \"none\"".into())
+        } else if !mapping_of(&self.config).keeps_groups {
+            let names: Vec<_> = known.map(|mapping| format!("\"{}\"", mapping.name)).collect();
+            Some(format!("set {KEY} to {}", names.join(" or ")))
+        } else if self.array.forgets {
+            Some(format!("memory forgets pages that are answered; set {PROTECTED} to \"true\""))
+        } else if SLC_CACHED.holds(ATOMIC, values) {
+            Some("pages move from the SLC cache; set ftl.slc.share to \"0%\"".into())
+        } else if FRONTIERS.read(values) == Frontiers::Shared {
+            Some(format!("collection shares the open block of the host; set {} to \"separate\"", FRONTIERS.key))
+        } else if PLACEMENTS.read(values) == Placement::Static {
+            Some(format!("each page has a home plane; set {} to \"dynamic\"", PLACEMENTS.key))
+        } else if pages > block {
+            Some(format!("a write has {pages} pages, and a block {block}; raise flash.pages_per_block"))
+        } else {
+            None
+        }
+    }
+
+    /// The settings that let a drive keep `atomic` bytes whole; `groups`: why its mapping does not.
+    fn way_out(&self, groups: Option<String>, key: &str, atomic: u64) -> String {
+        let values = &self.config.values;
+        let unit = quantity::exact_size(u64::from(self.geometry.page_bytes));
+        // A page of the mapping is as large as a page of flash at most, which has a limit of its own.
+        let most = if key == UNIT { values.whole("flash.page_size") } else { MOST_PAGE };
+        let larger = format!("set {key} to \"{}\", or ", quantity::exact_size(atomic));
+        let larger = if key.contains(' ') || atomic > most { "" } else { &larger };
+        let buffered = if ACKNOWLEDGED_ON_FLASH.read(values) { ", buffer.acknowledge to \"buffer\"" } else { "" };
+        let groups = groups.map(|why| format!("{why}, or ")).unwrap_or_default();
+        format!(
+            "and the mapping programs pages of {unit} ({key}) one by one: a power cut may leave a write half old and \
+             half new; {groups}{larger}set buffer.nonvolatile to true{buffered} and a buffer.kind, so that protected \
+             memory takes a write as a whole"
+        )
     }
 }

@@ -19,7 +19,7 @@ use nand::{Flash, FlashState, Owner};
 use page_level::Translation;
 pub use page_level::refresh::limits as refresh_limits;
 use page_level::schemes::{cdftl, dftl, leaftl, page, shrd, superpage, tpftl, tpm};
-pub use page_level::{PACE, SLC_CACHED, SUPERBLOCKS};
+pub use page_level::{MOST_GROUP_PAGES, PACE, SLC_CACHED, SUPERBLOCKS};
 use std::sync::LazyLock;
 pub use superpage::Lockstep;
 use units::{Geometry, Lpn};
@@ -82,6 +82,9 @@ pub struct FtlContext<'a> {
     pub values: &'a Values,
     /// The demands of a stripe layer above, if there is one.
     pub stripes: Option<Stripes<'a>>,
+    /// Pages of an aligned window: a power cut leaves each write whole within one. 1: each page by itself. More only
+    /// where [`Mapping::keeps_groups`] says so, without stripes.
+    pub group_pages: u32,
 }
 
 /// The shape of a drive before its spare space is known.
@@ -139,6 +142,8 @@ pub struct Mapping {
     pub kept_for_failures: fn(&Values, &Layout, u32) -> u32,
     /// It can be built under a stripe layer: pages stay on their chip.
     pub is_versioned: bool,
+    /// A write of several pages can be left whole by a power cut ([`FtlContext::group_pages`]).
+    pub keeps_groups: bool,
 }
 
 /// The builder of a mapping over one kind of flash.

@@ -177,7 +177,7 @@ impl Drawn {
 
     fn context(&self) -> FtlContext<'_> {
         let Self { geometry, pages, values, .. } = self;
-        FtlContext { geometry: *geometry, user_pages: *pages, owner: 0, seed: 1, values, stripes: None }
+        FtlContext { geometry: *geometry, user_pages: *pages, owner: 0, seed: 1, values, stripes: None, group_pages: 1 }
     }
 }
 

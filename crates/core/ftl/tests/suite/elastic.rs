@@ -44,7 +44,7 @@ impl Elastic {
 
     fn context(&self) -> FtlContext<'_> {
         let Self { geometry, ref values } = *self;
-        FtlContext { geometry, user_pages: PAGES, owner: 0, seed: 1, values, stripes: None }
+        FtlContext { geometry, user_pages: PAGES, owner: 0, seed: 1, values, stripes: None, group_pages: 1 }
     }
 }
 

@@ -180,7 +180,8 @@ fn build<F: TestFlash + Stacked>(values: &Values, moves_old: bool, flash: &F) ->
         in_turn: false,
     };
     let geometry = flash.state().geometry;
-    let context = FtlContext { geometry, user_pages: PAGES, owner: 0, seed: 1, values, stripes: Some(stripes) };
+    let context =
+        FtlContext { geometry, user_pages: PAGES, owner: 0, seed: 1, values, stripes: Some(stripes), group_pages: 1 };
     let builder = F::mapping("page").expect("it is in the table");
     (builder.versioned.expect("pages stay on their chip").build)(&context, flash)
 }

@@ -45,6 +45,10 @@ pub enum LawBroken {
     FlushBarrierOff,
     /// Law 9: a flush leaves in volatile memory what waits there until a program is full.
     FlushSkipsGather,
+    /// Law 2, of groups: pages that a part replaces are not held until the whole group is on flash.
+    GroupHoldsOff,
+    /// A part of a group counts after a power cut, whether or not the group is whole.
+    GroupsBroken,
     /// Volatile memory is guessed anew when flash is served again: it holds pages for which nothing waits.
     GuessesMemory,
 }

@@ -1,5 +1,6 @@
 //! The crash campaign as a program: `crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND]
-//! [--buffer KIND] [--stripe KIND] [--forgetful] [--cached] [--kills] [--survey]`.
+//! [--buffer KIND] [--stripe KIND] [--forgetful] [--cached] [--atomic] [--kills]
+//! [--survey]`.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ use testkit::crash::{Campaign, Tally};
 use testkit::{Faults, Layers};
 
 const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults | --deaths] [--ftl KIND] [--buffer \
-    KIND] [--stripe KIND] [--forgetful] [--cached] [--kills]
+    KIND] [--stripe KIND] [--forgetful] [--cached] [--atomic] [--kills]
   --cuts N     power cuts to make (10,000,000)
   --seed S     seed of the first life (1)
   --life SEED  replay this life only
@@ -19,6 +20,7 @@ const USAGE: &str = "usage: crash [--cuts N] [--seed S] [--life SEED] [--faults 
   --stripe KIND  drives with these stripes only (over a mapping that can carry them: --ftl page), or with `none`
   --forgetful  drives whose memory for programs a power cut takes, wherever that goes
   --cached     drives with a cache of blocks with one bit a cell, wherever that goes
+  --atomic     drives whose mapping keeps writes of several pages whole, wherever that goes
   --kills      kill the program at half of the restarts, and open the file of its flash again (in TMPDIR)
   --survey     go on after a failure, one line for each";
 
@@ -104,6 +106,10 @@ fn take_layer(argument: &str, arguments: &mut impl Iterator<Item = String>, laye
         }
         "--cached" => {
             layers.cached = true;
+            Some(())
+        }
+        "--atomic" => {
+            layers.atomic = true;
             Some(())
         }
         _ => None,

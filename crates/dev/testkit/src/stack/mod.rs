@@ -31,6 +31,8 @@ pub struct Layers {
     pub cached: bool,
     /// A power cut takes what waits until programs are full, wherever the drive drawn can have such memory.
     pub forgetful: bool,
+    /// The mapping keeps writes of several pages whole, wherever the drive drawn can do so.
+    pub atomic: bool,
 }
 
 impl Layers {
@@ -103,6 +105,9 @@ impl Stack {
         stack.draw_policies(stream);
         stack.draw_commands(stream);
         stack.draw_mapping(&mut own);
+        if layers.atomic {
+            stack.set("ftl.gc.frontier", "separate").set("ftl.allocation.placement", "dynamic");
+        }
         let spare = if faults == Faults::Rare { 3 } else { 0 };
         let channels = 1 + stream.below(2);
         let dies = 1 + stream.below(2);
@@ -140,6 +145,7 @@ impl Stack {
         }
         stack.group_chips(&shape, channels);
         stack.draw_units(&mut own.clone(), &shape, layers);
+        stack.draw_promise(own.clone(), &shape, layers);
         stack.lower_promise(shape.page_bytes);
         stack.draw_errors(&mut own.clone());
         stack.draw_collection(own.clone());
@@ -260,6 +266,17 @@ impl Stack {
             }
         }
         *self = before;
+    }
+
+    /// Some drives without a buffer keep writes of several pages whole.
+    fn draw_promise(&mut self, mut stream: Stream, shape: &Shape, layers: Layers) {
+        stream.next_u64(); // the first one has drawn whether cells err
+        stream.next_u64();
+        let has_groups = mappings().iter().any(|entry| entry.name == self.get("ftl.kind") && entry.keeps_groups);
+        let is_alone = self.get("buffer.kind") == "none" && self.get("stripe.kind") == "none";
+        if has_groups && is_alone && (layers.atomic || stream.chance(0.4)) {
+            self.set("drive.atomic", format!("{}B", shape.page_bytes << (1 + stream.below(2))));
+        }
     }
 
     /// A drive promises less than was drawn where it cannot keep so much.

@@ -88,3 +88,20 @@ fn a_flush_that_does_not_wait_for_tombstones_loses_trims() {
     // Writes are on flash when they are acknowledged, so only trims can tell.
     assert_data_lost(&broken(|state| state.break_law(LawBroken::FlushBarrierOff)));
 }
+
+/// Drives whose mapping keeps writes of several pages whole.
+fn atomic() -> Layers {
+    Layers { atomic: true, ..Layers::mapping("page") }
+}
+
+#[test]
+fn a_group_that_does_not_hold_what_it_replaces_loses_data() {
+    nothing_is_lost(atomic());
+    assert_data_lost(&broken_under(atomic(), |state| state.break_law(LawBroken::GroupHoldsOff)));
+}
+
+#[test]
+fn a_part_that_counts_without_its_group_tears_a_write() {
+    let failure = broken_under(atomic(), |state| state.break_law(LawBroken::GroupsBroken));
+    assert!(failure.what.contains("is torn by a power cut"), "{failure}");
+}

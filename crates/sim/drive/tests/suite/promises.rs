@@ -48,6 +48,9 @@ fn a_power_cut_tears_no_write_within_the_promise() {
         let kind = format!("buffer.kind={kind}");
         assert_eq!(torn(&[&KEPT[..], &[&kind, promise]].concat()), 0, "{kind}");
     }
+    for kind in ["page", "superpage"] {
+        assert_eq!(torn(&[&format!("ftl.kind={kind}"), promise]), 0, "{kind} without a buffer");
+    }
     for stack in
         [&["flash.page_size=16KiB"][..], &["flash.page_size=16KiB", "buffer.kind=page-lru", "buffer.size=64KiB"]]
     {
@@ -68,7 +71,13 @@ fn a_power_cut_tears_writes_of_several_pages_without_a_promise() {
 #[test]
 fn a_drive_refuses_a_promise_that_it_cannot_keep_with_the_setting_that_helps() {
     for (different, wanted) in [
-        (&["drive.atomic=16KiB"][..], "set flash.page_size to \"16KiB\", or set buffer.nonvolatile to true"),
+        (
+            &["drive.atomic=16KiB", "ftl.kind=dftl"][..],
+            "set ftl.kind to \"page\" or \"superpage\", or set flash.page_size to \"16KiB\", or set buffer.nonvolatile",
+        ),
+        (&["drive.atomic=16KiB", "stripe.kind=raid5"], "set stripe.kind to \"none\""),
+        (&["drive.atomic=16KiB", "ftl.gc.frontier=shared"], "set ftl.gc.frontier to \"separate\""),
+        (&["drive.atomic=16KiB", "ftl.allocation.placement=static"], "set ftl.allocation.placement to \"dynamic\""),
         (&["drive.atomic=16KiB", "buffer.kind=page-lru"], "set buffer.nonvolatile to true"),
         (&["drive.atomic=64KiB"], "half new; set buffer.nonvolatile to true"), // no page of flash is that large
         (

@@ -131,6 +131,7 @@ pub(super) fn mapping<S: Scheme>(
         // One log block less of the whole drive: their number is a choice anyway.
         kept_for_failures: |_, _, _| 0,
         is_versioned: false,
+        keeps_groups: false,
     }
 }
 

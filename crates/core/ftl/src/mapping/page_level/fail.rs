@@ -101,6 +101,7 @@ impl<A: MapAccess> PageMap<A> {
         } else {
             flash.retarget(failure.page, source);
         }
+        self.groups.move_hold(flash, failure.page, source);
         flash.abandon(failure.id, source);
     }
 
@@ -152,6 +153,11 @@ impl<A: MapAccess> PageMap<A> {
         }
     }
 
+    /// A trim or a group that is not on flash yet may bring this page back.
+    fn is_held(&self, page: Ppn) -> bool {
+        self.trims.is_held(page) || self.groups.is_held(page)
+    }
+
     /// Finds a new page for a failed program. `false`: there is no room in any lane.
     /// 1. A version that something newer on flash stands for is given up.
     /// 2. Otherwise a page is looked for, from its own lane on: first among those to spare, then among those kept for
@@ -165,10 +171,11 @@ impl<A: MapAccess> PageMap<A> {
         let newest = back.logical().is_none_or(|logical| self.pages.find(logical) == Some(failure.page));
         // An older version is still needed while what replaced it (a newer program, or a trim) is
         // not on flash yet; after that it is not.
-        let needed = newest || flash.failure(failure.id).is_superseded || self.trims.is_held(failure.page);
+        let needed = newest || flash.failure(failure.id).is_superseded || self.is_held(failure.page);
         if let Some(logical) = back.logical().filter(|_| !needed) {
             let readers_to = self.trims.page_that_stands_for(&self.pages, logical);
             flash.abandon(failure.id, readers_to);
+            self.groups.give_up(flash, failure.page);
             return true;
         }
         let start = self.space.lanes.of(failure.page);
@@ -195,7 +202,12 @@ impl<A: MapAccess> PageMap<A> {
                 self.pages.label(target, back);
             }
         }
+        self.groups.move_hold(flash, failure.page, target);
+        let group = self.groups.move_part(failure.page, target);
         let outcome = flash.place_again(failure.id, target);
+        if let Some(group) = group {
+            self.await_part(flash, group, target);
+        }
         if let Occupant::Tombstone(slot) = back.occupant() {
             self.trims.issued(flash, outcome, slot);
         }

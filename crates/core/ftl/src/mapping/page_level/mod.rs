@@ -17,6 +17,7 @@ mod collector;
 mod copies;
 mod cursor;
 mod fail;
+mod groups;
 mod old_versions;
 mod pad;
 mod parameters;
@@ -43,6 +44,8 @@ use access::{MapAccess, Sharing, Use};
 use collector::Collector;
 use entry::Entry;
 use fail::Homeless;
+use groups::Groups;
+pub use groups::MOST_PAGES as MOST_GROUP_PAGES;
 use layer::{
     Answer, Held, LayerReport, OpHandle, Outbox, PageLayer, PageOp, Parameter, Signal, SnapshotError, SnapshotReader,
     SnapshotWriter, Tiled, Tiling,
@@ -76,6 +79,8 @@ layer::tag_kinds! {
     Translation,
     /// A page that filled up a program.
     Padding,
+    /// A part of a group: the number of the group.
+    Part,
 }
 
 type Tag = layer::Tag<Heard>;
@@ -98,6 +103,7 @@ pub(crate) struct PageMap<A: MapAccess> {
     versions: A::Versions,
     trims: Trims,
     homeless: Homeless,
+    groups: Groups,
     collector: Collector,
     /// An operation was answered `Full` since the last room signal.
     starved: bool,
@@ -129,6 +135,7 @@ pub(super) fn mapping<A: MapAccess>(
         kept_erased: Some(parameters::kept_erased::<A>),
         kept_for_failures: parameters::kept_for_failures::<A>,
         is_versioned: false,
+        keeps_groups: A::SHARING == Sharing::Data,
     }
 }
 
@@ -182,6 +189,7 @@ impl<A: MapAccess> PageMap<A> {
             ),
             trims: Trims::new(context),
             homeless: Homeless::new(geometry),
+            groups: Groups::new(context),
             collector,
             starved: false,
             waits_for_pace: false,
@@ -423,9 +431,13 @@ struct Write {
 impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
     fn submit(&mut self, flash: &mut F, op: &PageOp, _: &mut Outbox) -> Answer {
         self.collector.idle = false;
+        if op.op != HostOp::Read && self.groups.are_broken() && !self.renew(flash) {
+            return Answer::Full { taken: 0, pending: false, failed: false };
+        }
         A::operation_begins(self, flash);
         let answer = match op.op {
             HostOp::Read => self.submit_read(flash, op),
+            HostOp::Write if self.groups.are_kept() => self.submit_groups(flash, op),
             HostOp::Write => self.submit_write(flash, op, None),
             HostOp::Trim => self.submit_trim(flash, op),
             HostOp::Flush => self.submit_flush(flash, op),
@@ -447,11 +459,12 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
                 self.collector.due.note(block);
                 self.collect(flash, self.space.lanes.of_block(block));
             }
-            Event::Notified { token, .. } => {
+            Event::Notified { token, page } => {
                 let Tag { kind, number, .. } = Tag::of(token);
                 match kind {
                     Heard::Copy => self.on_copied(flash, number as usize, outbox),
                     Heard::Tombstone => self.trims.durable(flash, number),
+                    Heard::Part => self.part_ended(flash, number, page),
                     Heard::Translation | Heard::Padding => {}
                 }
             }
@@ -467,8 +480,12 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
                 let failure = flash.failure(id);
                 self.program_failed(flash, &failure);
             }
-            // Operations end at those who asked for them, so this is the barrier of the starved.
+            // Operations end at those who asked for them, so this is the barrier of the starved or of renewals.
+            Event::Joined { token: groups::RENEWAL, .. } => self.on_renewed(flash, outbox),
             Event::Joined { .. } => self.on_programs_done(flash, outbox),
+        }
+        if self.groups.let_go_on() {
+            outbox.push(Signal::Room);
         }
         A::collect_where_opened(self, flash);
     }
@@ -526,6 +543,7 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
         if self.collector.overruled > 0 {
             report.counters.insert("overruled_victims", self.collector.overruled);
         }
+        report.counters.extend(self.groups.counters().into_iter().flatten());
         if let Some(slc) = &self.slc {
             let pages = slc.pages(&self.space);
             report.counters.insert("slc_pages", pages.most);
@@ -540,6 +558,7 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
 
     fn reset_counters(&mut self) {
         self.trims.trimmed_pages = 0;
+        self.groups.reset_counters();
         self.collector.levelled_blocks = 0;
         self.collector.overruled = 0;
         self.access.reset_counters();

@@ -13,6 +13,7 @@
 use super::PageMap;
 use super::access::MapAccess;
 use super::entry::{Back, Entry, Occupant};
+use super::groups::{Broken, FoundGroups, last_taken, sequence_of};
 use super::old_versions::{FRESH, Found, Left, OldCopies, OldVersions, other_copy};
 use super::pages::Pages;
 use super::space::{Space, Stream};
@@ -20,8 +21,8 @@ use super::trims::Trims;
 use crate::mapping::common::{UNMAPPED, written, written_blocks};
 use crate::mapping::ranges::decode;
 use crate::mapping::{FtlContext, RecoverError};
-use nand::{Contents, FlashState, Oob, PageKind};
-use std::collections::BTreeMap;
+use nand::{Contents, FlashState, LawBroken, Oob, PageKind};
+use std::collections::{BTreeMap, BTreeSet};
 use units::{BlockId, DieId, Geometry, Lpn, Ppn};
 
 /// Newest version of a logical page found so far.
@@ -51,7 +52,8 @@ struct Copies {
 impl<A: MapAccess> PageMap<A> {
     /// Rebuilds the mapping from out-of-band areas.
     /// 1. The lanes of lost dies are given up from the beginning.
-    /// 2. A scan of all pages finds the newest version of each logical page, and all tombstones.
+    /// 2. A scan of all pages finds the newest version of each logical page, and all tombstones. Parts of groups that are
+    ///    not whole do not count.
     /// 3. A tombstone newer than that version unmaps the page; other versions are mapped.
     /// 4. Written blocks are closed; blocks of translation pages go on where they were.
     /// 5. Old versions that parities cover are found for the stripes.
@@ -66,9 +68,12 @@ impl<A: MapAccess> PageMap<A> {
             return Err(RecoverError::DieLost { die });
         }
         let mut ftl = PageMap::<A>::new(context, image);
+        let groups = groups(image, contents);
+        let broken = broken_groups(image, contents, &groups, ftl.pages.logical_pages());
+        ftl.groups.set_broken(broken.clone());
         let PageMap { pages, space, trims, versions, .. } = &mut ftl;
         let mut recovery: Recovery<'_, A::Versions> =
-            Recovery { geometry, image, contents, pages, space, trims, versions };
+            Recovery { geometry, image, contents, broken, grouped: groups.pages(), pages, space, trims, versions };
         let Scan { mut newest, fresh, metadata, copies } = recovery.scan();
         let trimmed = recovery.apply_tombstones(&mut newest, &metadata);
         for (logical, best) in (0..).map(Lpn).zip(&newest) {
@@ -108,6 +113,10 @@ struct Recovery<'a, V> {
     geometry: Geometry,
     image: &'a FlashState,
     contents: &'a Contents,
+    /// Groups that are not whole.
+    broken: Broken,
+    /// Logical pages of all groups.
+    grouped: BTreeSet<u32>,
     pages: &'a mut Pages,
     space: &'a mut Space,
     trims: &'a mut Trims,
@@ -125,12 +134,13 @@ impl<V: OldVersions> Recovery<'_, V> {
         };
         for page in written(self.image) {
             let oob = self.contents.oob(page.0);
-            self.pages.note_sequence(oob.sequence & !FRESH);
+            self.pages.note_sequence(last_taken(oob.sequence));
             match oob.kind {
                 // Without a record it only filled up a program.
                 PageKind::Metadata if oob.logical == UNMAPPED => {
                     scan.metadata.extend(self.contents.record(page.0).map(|_| page));
                 }
+                _ if self.broken.contains_key(&sequence_of(oob.sequence)) => {}
                 PageKind::Data | PageKind::Lost | PageKind::Metadata => self.found_version(&mut scan, page, oob),
                 PageKind::Erased | PageKind::Torn => {}
             }
@@ -141,7 +151,7 @@ impl<V: OldVersions> Recovery<'_, V> {
     /// A version of a page was found on flash.
     fn found_version(&self, scan: &mut Scan, page: Ppn, oob: Oob) {
         let done = |page: Ppn| self.image.block(self.geometry.block_of(page)).done;
-        let sequence = oob.sequence & !FRESH;
+        let sequence = sequence_of(oob.sequence);
         let best = &mut scan.newest[oob.logical as usize];
         let found = Newest { sequence, page: Some(page) };
         if found.sequence > best.sequence {
@@ -251,7 +261,8 @@ impl<V: OldVersions> Recovery<'_, V> {
         true
     }
 
-    /// Unmaps what a newer tombstone names. A page without any version left needs no tombstone. Returns the number
+    /// Unmaps what a newer tombstone names. A page without any version left needs no tombstone, unless parts of a group
+    /// may be on flash that the tombstone replaces a part of. Returns the number
     /// of the trim that each page's state is due to.
     fn apply_tombstones(&mut self, newest: &mut [Newest], metadata: &[Ppn]) -> Vec<Option<u64>> {
         let mut by: Vec<Option<(u64, u32)>> = vec![None; newest.len()];
@@ -274,7 +285,8 @@ impl<V: OldVersions> Recovery<'_, V> {
         for (logical, tombstone) in by.iter().enumerate() {
             let Some((sequence, index)) = *tombstone else { continue };
             let best = &mut newest[logical];
-            if best.page.is_none() || best.sequence > sequence {
+            let is_needed = best.page.is_some() || self.grouped.contains(&(logical as u32));
+            if !is_needed || best.sequence > sequence {
                 continue;
             }
             best.page = None;
@@ -284,4 +296,35 @@ impl<V: OldVersions> Recovery<'_, V> {
         }
         by.into_iter().map(|tombstone| Some(tombstone?.0)).collect()
     }
+}
+
+/// The groups of which something is on flash.
+fn groups(image: &FlashState, contents: &Contents) -> FoundGroups {
+    let mut groups = FoundGroups::default();
+    written(image).for_each(|page| groups.note(contents.oob(page.0)));
+    groups
+}
+
+/// The groups that are not whole.
+fn broken_groups(image: &FlashState, contents: &Contents, groups: &FoundGroups, logical_pages: u32) -> Broken {
+    if groups.is_empty() || image.breaks(LawBroken::GroupsBroken) {
+        return Broken::new();
+    }
+    let mut newest = vec![0; logical_pages as usize];
+    let mut note = |logical: usize, sequence: u64| newest[logical] = sequence.max(newest[logical]);
+    for page in written(image) {
+        let oob = contents.oob(page.0);
+        match oob.kind {
+            PageKind::Metadata if oob.logical == UNMAPPED => {
+                for range in decode(contents.record(page.0).unwrap_or_default()) {
+                    range.pages().for_each(|logical| note(logical.index(), range.sequence));
+                }
+            }
+            PageKind::Data | PageKind::Lost | PageKind::Metadata if sequence_of(oob.sequence) == oob.sequence => {
+                note(oob.logical as usize, oob.sequence);
+            }
+            _ => {}
+        }
+    }
+    groups.broken(newest)
 }

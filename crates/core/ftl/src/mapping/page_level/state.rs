@@ -3,12 +3,14 @@
 use super::PageMap;
 use super::access::{MapAccess, Sharing};
 use super::entry::Occupant;
+use super::groups::Broken;
 use super::old_versions::OldVersions;
 use super::pages::Pages;
 use super::space::tile::SmallDrive;
 use crate::alloc::Placement;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Tiled, Tiling};
 use nand::{Counters, FlashState};
+use units::Lpn;
 
 /// Names of the maps in a snapshot.
 const SECTIONS: [&str; 2] = ["page.map", "page.back"];
@@ -53,7 +55,9 @@ impl<A: MapAccess> PageMap<A> {
             u64::from(self.retired_blocks),
             self.space.lanes.withheld() as u64,
         ];
-        writer.put("page.numbers", numbers.into_iter().chain(self.collector.stream.state()));
+        debug_assert!(self.groups.are_at_rest(), "a drive is drained before its state is saved");
+        writer
+            .put("page.numbers", numbers.into_iter().chain(self.collector.stream.state()).chain(self.groups.broken()));
         self.space.save(writer);
         self.collector.due.save(writer);
         if let Some(together) = &self.collector.together {
@@ -82,6 +86,8 @@ impl<A: MapAccess> PageMap<A> {
             Err("the mapping keeps its map on flash (ftl.kind)")
         } else if self.settings.placement == Placement::Static {
             Err("each page has a plane that it never leaves (ftl.allocation.placement = static)")
+        } else if self.groups.are_kept() {
+            Err("writes of several pages are kept whole (drive.atomic)")
         } else if self.slc.as_ref().is_some_and(|slc| !slc.scales()) {
             Err("a part of its SLC cache keeps its size on a smaller drive (ftl.slc.blocks, ftl.slc.fold_below)")
         } else if !self.collector.scales() {
@@ -126,7 +132,14 @@ impl<A: MapAccess> PageMap<A> {
         let [turn, sequence, retired, withheld, state @ ..] = numbers.as_slice() else {
             return Err(unfit("counters are missing"));
         };
-        let state: [u64; 4] = state.try_into().map_err(|_| unfit("the random state is missing"))?;
+        let Some((state, broken)) = state.split_first_chunk::<4>() else {
+            return Err(unfit("the random state is missing"));
+        };
+        let mut parts = Broken::new();
+        for part in broken.chunks_exact(2) {
+            parts.entry(part[0]).or_default().insert(Lpn(part[1] as u32));
+        }
+        self.groups.set_broken(parts);
         self.space.load(reader)?;
         self.collector.due.load(reader)?;
         if let Some(together) = &mut self.collector.together {
@@ -139,7 +152,7 @@ impl<A: MapAccess> PageMap<A> {
         self.space.lanes.restore(*turn as usize, *withheld as usize);
         self.pages.note_sequence(*sequence);
         self.retired_blocks = *retired as u32;
-        self.collector.stream = engine::random::Stream::from_state(state);
+        self.collector.stream = engine::random::Stream::from_state(*state);
         self.ask_for_old_versions_again();
         Ok(())
     }

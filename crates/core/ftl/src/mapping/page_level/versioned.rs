@@ -18,6 +18,7 @@ impl<A: MapAccess> PageMap<A> {
             self.log_again(flash, slot);
         }
         flash.abandon(failure.id, failure.page);
+        self.groups.give_up(flash, failure.page);
     }
 }
 
