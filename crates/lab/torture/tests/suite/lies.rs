@@ -208,3 +208,26 @@ fn faults_of_requests_are_drawn_beside_the_cuts_of_a_drive() {
         assert!(refused.contains(wanted), "{fault}: {refused}");
     }
 }
+
+/// A program that writes pages of 16 KiB in place, on a drive whose mapping has pages of 4 KiB.
+#[test]
+fn a_mapping_that_promises_whole_writes_tears_none() {
+    for (promise, wanted) in [("drive.atomic=512B", false), ("drive.atomic=16KiB", true)] {
+        let settings = [&SMALL[..], &[promise]].concat();
+        let tried = Torture::within("page", &settings).unwrap().states(400).run(
+            |disk| {
+                let pages = (1..=10).flat_map(|round| (0..4).map(move |page| (round, page)));
+                pages.into_iter().try_for_each(|(round, page)| disk.write(page * 16384, &[round; 16384], false))
+            },
+            |disk, _| {
+                let mut bytes = [0; 16384];
+                let torn = (0..4).find(|page| {
+                    disk.read(page * 16384, &mut bytes).unwrap();
+                    bytes != [bytes[0]; 16384]
+                });
+                torn.map_or(Ok(()), |page| Err(format!("page {page} is torn")))
+            },
+        );
+        assert_eq!(tried.unwrap().exploration.found.is_none(), wanted, "{promise}");
+    }
+}

@@ -75,11 +75,12 @@ fn a_drive_refuses_a_promise_that_it_cannot_keep_with_the_setting_that_helps() {
             &["drive.atomic=16KiB", "ftl.kind=dftl"][..],
             "set ftl.kind to \"page\" or \"superpage\", or set flash.page_size to \"16KiB\", or set buffer.nonvolatile",
         ),
-        (&["drive.atomic=16KiB", "stripe.kind=raid5"], "set stripe.kind to \"none\""),
+        (&["drive.atomic=16KiB", "stripe.kind=raid5", "flash.channels=4", ROOM], "set stripe.kind to \"none\""),
         (&["drive.atomic=16KiB", "ftl.gc.frontier=shared"], "set ftl.gc.frontier to \"separate\""),
         (&["drive.atomic=16KiB", "ftl.allocation.placement=static"], "set ftl.allocation.placement to \"dynamic\""),
         (&["drive.atomic=16KiB", "buffer.kind=page-lru"], "set buffer.nonvolatile to true"),
-        (&["drive.atomic=64KiB"], "half new; set buffer.nonvolatile to true"), // no page of flash is that large
+        // No page of flash is that large.
+        (&["drive.atomic=128KiB"], "and a block 16; raise flash.pages_per_block, or set buffer.nonvolatile to true"),
         (
             &["drive.atomic=16KiB", "buffer.kind=page-lru", "buffer.acknowledge=flash"],
             "buffer.acknowledge to \"buffer\"",

@@ -421,7 +421,7 @@ fn what_does_not_go_together_is_told() {
         (&["--mount", "ext5"], "none of ext4"),
         (&["--atomic", "1000B"], "not a power of two"),
         (&["--atomic", "4KiB", "--cuts", "drive"], "set drive.atomic"),
-        (&["--set", "drive.atomic=256KiB"], "set buffer.nonvolatile to true"),
+        (&["--set", "drive.atomic=256KiB", "--set", "ftl.kind=fast"], "set buffer.nonvolatile to true"),
         (&["--set", "engine.contents=none"], "leave it out"),
     ] {
         let (code, _, stderr) = torture(&[&both[..], options].concat());
