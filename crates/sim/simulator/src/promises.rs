@@ -3,7 +3,8 @@
 //!
 //! A flash page is programmed as a whole or not at all, so a drive keeps aligned writes of up to a page of its mapping
 //! whole without any means. For more there are two ways. A write enters a non-volatile buffer at once, with all of its
-//! pages or with none. Without a buffer, mappings that know groups mark the pages of a write in their out-of-band areas.
+//! pages or with none. Without a buffer, mappings that know groups mark the pages of a write in their out-of-band
+//! areas.
 
 use crate::DrivePlan;
 use crate::array::PROTECTED;

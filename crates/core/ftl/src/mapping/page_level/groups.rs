@@ -22,6 +22,7 @@ use super::PageMap;
 use super::access::{MapAccess, Use};
 use super::entry::Entry;
 use super::place::NoRoom;
+use super::space::Stream;
 use super::{Heard, Tag, Write};
 use crate::FtlContext;
 use crate::mapping::common::answer;
@@ -290,7 +291,30 @@ impl<A: MapAccess> PageMap<A> {
     fn group_room(&self) -> u32 {
         let lanes = self.space.lanes.in_order();
         let open = lanes.filter(|lane| !(self.settings.paced && self.is_outpaced(*lane)));
-        open.map(|lane| self.space.room_of_host(lane)).sum()
+        open.map(|lane| self.room_in_lane(lane)).sum()
+    }
+
+    /// Pages that the host finds in a lane without any collection. Copies have a block of their own.
+    fn room_in_lane(&self, lane: usize) -> u32 {
+        let spare = self.space.lanes[lane].free().saturating_sub(self.space.lanes.withheld()) as u32;
+        self.space.frontier(lane, Stream::Host).room() + spare * self.geometry.pages_per_block
+    }
+
+    /// A page of the next lane that has room without any collection, and whether its block was opened for it. The
+    /// caller has counted the room, and collects in the lanes where blocks were opened.
+    fn page_of_group(&mut self) -> (Ppn, bool) {
+        for _ in 0..self.space.lanes.width() {
+            let lane = self.space.lanes.next();
+            let opens = self.space.lanes[lane].host_is_full();
+            if !opens || self.space.lanes.can_give(lane) {
+                if opens {
+                    self.space.open_block(&mut self.pages, lane, Stream::Host);
+                }
+                return (self.space.take(&mut self.pages, lane, Stream::Host), opens);
+            }
+            self.space.lanes.end_run();
+        }
+        unreachable!("the room for a group was counted")
     }
 
     /// Writes the pages of an operation at these places. There is room for all of them. Nothing is collected before the
@@ -308,7 +332,7 @@ impl<A: MapAccess> PageMap<A> {
         let mut taken = std::mem::take(&mut self.groups.taken);
         for (place, index) in (0..).zip(places) {
             let logical = op.at(index);
-            let (page, opens) = self.space.page_of_group(&mut self.pages);
+            let (page, opens) = self.page_of_group();
             taken.push((page, opens));
             let replaced = self.pages.entry(logical) != Entry::NOWHERE;
             if let Some(group) = group.filter(|_| replaced) {
@@ -441,8 +465,8 @@ impl FoundGroups {
         self.all.values().flat_map(|group| group.first..group.first + group.parts.len() as u32).collect()
     }
 
-    /// The groups that are not whole. `newest`: number of the newest version without a mark, or tombstone, of each logical
-    /// page.
+    /// The groups that are not whole. `newest`: number of the newest version without a mark, or tombstone, of each
+    /// logical page.
     pub fn broken(&self, mut newest: Vec<u64>) -> Broken {
         let mut broken = Broken::new();
         // A newer group may replace a part of an older one, if it counts.

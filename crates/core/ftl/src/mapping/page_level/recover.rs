@@ -52,8 +52,8 @@ struct Copies {
 impl<A: MapAccess> PageMap<A> {
     /// Rebuilds the mapping from out-of-band areas.
     /// 1. The lanes of lost dies are given up from the beginning.
-    /// 2. A scan of all pages finds the newest version of each logical page, and all tombstones. Parts of groups that are
-    ///    not whole do not count.
+    /// 2. A scan of all pages finds the newest version of each logical page, and all tombstones. Parts of groups that
+    ///    are not whole do not count.
     /// 3. A tombstone newer than that version unmaps the page; other versions are mapped.
     /// 4. Written blocks are closed; blocks of translation pages go on where they were.
     /// 5. Old versions that parities cover are found for the stripes.

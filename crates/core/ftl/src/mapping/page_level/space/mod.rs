@@ -255,29 +255,6 @@ impl Space {
         (!entry.host.is_full() && !promised).then(|| entry.host.take())
     }
 
-    /// Pages that the host finds in a lane without any collection, where copies have a block of their own.
-    pub fn room_of_host(&self, lane: usize) -> u32 {
-        let spare = self.lanes[lane].free.len().saturating_sub(self.lanes.withheld) as u32;
-        self.lanes[lane].host.room() + spare * self.geometry.pages_per_block
-    }
-
-    /// A page of the host in the next lane that has room without any collection, and whether it opened its block. The
-    /// caller has counted the room, and collects in the lanes where blocks were opened.
-    pub fn page_of_group(&mut self, pages: &mut Pages) -> (Ppn, bool) {
-        for _ in 0..self.lanes.width() {
-            let lane = self.lanes.next();
-            let opens = self.lanes[lane].host_is_full();
-            if !opens || self.lanes.can_give(lane) {
-                if opens {
-                    self.open_block(pages, lane, Stream::Host);
-                }
-                return (self.take(pages, lane, Stream::Host), opens);
-            }
-            self.lanes.end_run();
-        }
-        unreachable!("the room for a group was counted")
-    }
-
     /// The host's open block has room, and all that is withheld is there.
     pub fn host_may_fill(&self, lane: usize) -> bool {
         !self.lanes[lane].host.is_full() && self.lanes[lane].free.len() >= self.lanes.withheld
