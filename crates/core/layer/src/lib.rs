@@ -371,6 +371,10 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
     /// Writes pages with a sequence number of an earlier write: the pages count as being as old as that write.
     fn write_as(&mut self, flash: &mut F, op: &PageOp, sequence: u64) -> Answer;
 
+    /// A write of this page would be refused as it was before, and change nothing: the page has one place to go to,
+    /// which is full, and commands under way there will make room.
+    fn still_refuses(&self, flash: &F, logical: Lpn) -> bool;
+
     /// Appends the logical pages whose old versions are in the way of an erase since the last call: the erase
     /// waits until each is dropped, or moved by [`Versioned::move_old`].
     fn take_wanted(&mut self, wanted: &mut Vec<Lpn>);

@@ -176,7 +176,7 @@ impl<F: Flash> Work<F> {
                 sequence => self.array.below.write_as(flash, &op, sequence),
             };
             if matches!(answer, Answer::Full { .. }) {
-                self.stall(number);
+                self.stall(number, Some(page));
                 return false;
             }
             if sequence == 0 {

@@ -5,7 +5,7 @@ use crate::trims::Trims;
 use layer::{FlushLine, Slots};
 use nand::PayloadId;
 use std::collections::VecDeque;
-use units::members;
+use units::{Lpn, members};
 
 /// Stands for no job or stripe.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -100,6 +100,8 @@ pub(crate) struct Job {
     pub queued: bool,
     /// It waits for room, or for an entry of the cache.
     pub stalled: bool,
+    /// The page that the mapping had no room for when the job was last taken up.
+    pub refused: Option<Lpn>,
     pub entry: u32,
     /// The needed pages, and the present ones.
     pub want: Shards,
@@ -135,6 +137,7 @@ impl Job {
             commit_reads: 0,
             queued: false,
             stalled: false,
+            refused: None,
             entry: NONE,
             want: Shards::default(),
             have: Shards::default(),

@@ -96,9 +96,16 @@ impl Jobs {
     }
 
     /// Reads behind a job that waits for room go first: nobody may wait for room to read.
+    #[inline]
     pub fn give_way(&mut self, number: u32) {
+        if self.at(number).next != NONE {
+            self.let_reads_pass(number);
+        }
+    }
+
+    fn let_reads_pass(&mut self, number: u32) {
         let Job { stripe, next: first, .. } = *self.at(number);
-        if first == NONE || self.heads[stripe as usize] != number || !self.lets_reads_pass(number) {
+        if self.heads[stripe as usize] != number || !self.lets_reads_pass(number) {
             return;
         }
         let (mut last, mut next) = (NONE, first);
@@ -169,16 +176,15 @@ impl Jobs {
         !self.ready.is_empty()
     }
 
+    /// Jobs that can go on.
+    pub fn ready_count(&self) -> usize {
+        self.ready.len()
+    }
+
     /// A job waits until there is room.
     pub fn stall(&mut self, number: u32) {
         let job = self.at_mut(number);
         (job.queued, job.stalled) = (true, true);
-    }
-
-    /// There is room for a job that waited for it.
-    pub fn resume(&mut self, number: u32) {
-        self.at_mut(number).stalled = false;
-        self.ready.push_back(number);
     }
 
     /// A job is done, and the next of its line begins, if there is one.

@@ -387,7 +387,7 @@ impl<F: Flash> Work<F> {
                 self.array.below.write_as(flash, &op, sequence)
             };
             if matches!(answer, Answer::Full { .. }) {
-                self.stall(number);
+                self.stall(number, None);
                 return false;
             }
             if bit >= FIRST_ROW && sequence == 0 {

@@ -101,10 +101,10 @@ impl<F: Flash> Striped<F> {
 
     /// Does what can be done now.
     pub fn settle(&mut self, flash: &mut F, outbox: &mut Outbox) {
+        let mut again = 0;
         loop {
-            while let Some(job) = self.work.jobs.next_ready() {
-                self.advance(flash, job, outbox);
-            }
+            self.run_jobs(flash, again, outbox);
+            again = 0;
             self.log_trims(flash);
             self.work.array.below.take_wanted(&mut self.work.way.asked);
             self.commit_wanted();
@@ -112,13 +112,12 @@ impl<F: Flash> Striped<F> {
             // What is moved may have been the last of a block that was erased at once.
             let moved = self.move_from_the_way(flash);
             if room || moved {
-                while let Some(job) = self.work.array.below.room.next_stalled() {
-                    self.work.jobs.resume(job);
-                }
+                again = self.work.resume_stalled();
                 self.work.jobs.trims.is_full = false;
                 self.work.array.below.room.announce(outbox);
             }
-            if !self.work.jobs.any_ready()
+            if again == 0
+                && !self.work.jobs.any_ready()
                 && !self.work.array.below.has_spoken()
                 && self.work.way.asked.is_empty()
                 && !moved
@@ -129,6 +128,25 @@ impl<F: Flash> Striped<F> {
         }
         if !self.work.jobs.flushes.is_empty() {
             self.pass_flushes(flash, outbox);
+        }
+    }
+
+    /// Takes up the jobs that can go on: the ones that are ready, then the first `again` of the jobs that wait for
+    /// room, and then all that have become ready meanwhile.
+    fn run_jobs(&mut self, flash: &mut F, again: usize, outbox: &mut Outbox) {
+        for _ in 0..self.work.jobs.ready_count() {
+            let Some(job) = self.work.jobs.next_ready() else { break };
+            self.advance(flash, job, outbox);
+        }
+        for _ in 0..again {
+            let Some(job) = self.work.array.below.room.next_stalled() else { break };
+            if !self.work.still_stalls(flash, job) {
+                self.work.jobs.at_mut(job).queued = false;
+                self.advance(flash, job, outbox);
+            }
+        }
+        while let Some(job) = self.work.jobs.next_ready() {
+            self.advance(flash, job, outbox);
         }
     }
 
@@ -349,12 +367,35 @@ impl<F: Flash> Striped<F> {
 }
 
 impl<F: Flash> Work<F> {
-    /// The mapping has no room for a page of this job.
-    pub fn stall(&mut self, job: u32) {
+    /// The mapping has no room for a page of this job, or for its trims.
+    #[inline]
+    pub fn stall(&mut self, job: u32, page: Option<Lpn>) {
+        self.jobs.at_mut(job).refused = page;
         self.waits_for_room(job);
         self.jobs.stall(job);
         self.array.below.room.stall(job);
         self.jobs.give_way(job);
+    }
+
+    /// There may be room for the jobs that wait for it. How many there are.
+    fn resume_stalled(&mut self) -> usize {
+        let Self { array, jobs, .. } = self;
+        array.below.room.stalled().inspect(|job| jobs.at_mut(**job).stalled = false).count()
+    }
+
+    /// A job that is taken up again would be refused the same page. Nothing else happens to it then, so it waits on
+    /// without being run: many jobs wait for each page that becomes free.
+    #[inline]
+    fn still_stalls(&mut self, flash: &F, number: u32) -> bool {
+        let Job { stripe, outstanding, refused, .. } = *self.jobs.at(number);
+        let Some(page) = refused else { return false };
+        let is_same = outstanding == 0 && self.jobs.first_in_line(stripe) == number && self.array.chips.all_there();
+        if is_same && self.array.below.still_refuses(flash, page) {
+            self.stall(number, refused);
+            return true;
+        }
+        self.jobs.at_mut(number).refused = None;
+        false
     }
 
     /// A job waits for room.

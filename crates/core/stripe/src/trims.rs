@@ -109,7 +109,7 @@ impl<F: Flash> Work<F> {
             };
             self.jobs.at_mut(number).issued |= taken;
             if taken != run {
-                self.stall(number);
+                self.stall(number, None);
                 return false;
             }
         }

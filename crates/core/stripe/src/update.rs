@@ -212,7 +212,7 @@ impl<F: Flash> Work<F> {
             };
             match self.array.below.submit(flash, &op) {
                 Answer::Full { .. } => {
-                    self.stall(number);
+                    self.stall(number, Some(page));
                     return false;
                 }
                 Answer::Done { .. } => {

@@ -2,7 +2,7 @@
 
 use ftl::mapping::{self, FtlContext, StripeShape, Stripes};
 use layer::{Old, PageOp, Values, Versioned};
-use nand::{CountedFlash, TimedFlash};
+use nand::{CountedFlash, Flash, TimedFlash};
 use proptest::prelude::*;
 use stack::Stacked;
 use testing::{Rig, TestFlash, cases, flash_of};
@@ -219,4 +219,28 @@ fn a_collection_that_waits_for_an_old_version_asks_for_it_again_after_a_reload()
         plain(&[16, 22, 7, 10, 19, 10, 4, 7]),
     ];
     live::<CountedFlash>(false, &deeds.concat());
+}
+
+/// Jobs of a layer of stripes wait for room without being run, as long as the mapping says that they would be refused.
+#[test]
+fn a_write_that_would_still_be_refused_is_refused_and_changes_nothing() {
+    let mut rig = Model::<TimedFlash>::new(true).rig;
+    let issued = |flash: &TimedFlash| flash.state().blocks().iter().map(|row| row.issued).collect::<Vec<_>>();
+    let mut told = 0;
+    for stamp in 1..600_u32 {
+        let page = Lpn(stamp * 7 % PAGES);
+        let payload = rig.payload(&[stamp.into()], 1);
+        let mut rest = Some(rig.begin(PageOp { payload, ..PageOp::on_page(HostOp::Write, page, 1) }));
+        while let Some(op) = rest {
+            rest = rig.offer(op);
+            if let Some(op) = rest.filter(|_| rig.layer.still_refuses(&rig.flash, page)) {
+                let before = issued(&rig.flash);
+                rest = rig.offer(op);
+                assert!(rest.is_some() && issued(&rig.flash) == before, "write {stamp} of page {page}");
+                told += 1;
+            }
+            assert!(rest.is_none() || rig.step(), "write {stamp} of page {page}: nothing will make room");
+        }
+    }
+    assert!(told > 100, "it was told {told} times");
 }

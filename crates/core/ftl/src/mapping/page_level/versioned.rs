@@ -1,7 +1,7 @@
 //! The services of a mapping to the stripe layer above it: old versions, and lost dies.
 
 use super::PageMap;
-use super::access::MapAccess;
+use super::access::{MapAccess, Sharing};
 use super::entry::{Back, Entry, Occupant};
 use super::old_versions::KeptVersions;
 use layer::{Answer, Old, PageOp, Versioned};
@@ -55,6 +55,16 @@ impl<F: Flash, A: MapAccess<Versions = KeptVersions>> Versioned<F> for PageMap<A
 
     fn write_as(&mut self, flash: &mut F, op: &PageOp, sequence: u64) -> Answer {
         self.submit_write(flash, op, Some(sequence))
+    }
+
+    fn still_refuses(&self, flash: &F, logical: Lpn) -> bool {
+        // Without these, a refused write takes trims from memory, fills up programs, or ends an idle time.
+        let is_quiet = self.trims.is_empty()
+            && self.trims.tombstones().short().is_empty()
+            && !flash.state().is_forgetful()
+            && !self.collector.idle;
+        let lanes = &self.space.lanes;
+        is_quiet && self.starved && A::SHARING == Sharing::Data && lanes.is_making_room(lanes.home(logical))
     }
 
     fn take_wanted(&mut self, wanted: &mut Vec<Lpn>) {

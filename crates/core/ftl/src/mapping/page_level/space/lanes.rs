@@ -215,6 +215,15 @@ impl Lanes {
         self.all[lane].free.len() > self.withheld
     }
 
+    /// The host has no block in a lane and gets none before copies or erases that are under way there end. Nothing can
+    /// be collected there until then.
+    #[inline]
+    pub fn is_making_room(&self, lane: usize) -> bool {
+        let entry = &self.all[lane];
+        let may_close = entry.host.block.is_some() || entry.copies.block.is_some() && entry.copies.is_full();
+        entry.is_reclaiming() && !entry.dead && !may_close && !self.can_give(lane)
+    }
+
     #[inline]
     pub fn any_can_give(&self) -> bool {
         self.all.iter().any(|lane| lane.free.len() > self.withheld)
