@@ -345,14 +345,12 @@ impl<M: Meter> Flash for CountedFlash<M> {
 
     #[inline]
     fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome {
-        let row = self.state.row(block);
-        assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
-        row.set_erase_pending(true);
-        let waits = row.pins() > 0;
+        let row = self.state.blocks.begin_erase(block);
+        let (waits, has_failed) = (row.pins() > 0, row.has_failed());
         if !waits {
             self.meter.erase(cause);
         }
-        if !waits && !row.has_failed() && self.state.complete_erase(block, cause) {
+        if !waits && !has_failed && self.state.complete_erase(block, cause) {
             self.state.mix(u64::from(block.0) | 1 << 40);
             return Outcome::Done;
         }
@@ -371,7 +369,7 @@ impl<M: Meter> Flash for CountedFlash<M> {
     fn take_back_erase(&mut self, block: BlockId) -> bool {
         let Some(at) = self.waiting_erases.iter().position(|waiting| waiting.1 == block) else { return false };
         self.waiting_erases.swap_remove(at);
-        self.state.row(block).set_erase_pending(false);
+        self.state.blocks.withdraw_erase(block);
         true
     }
 

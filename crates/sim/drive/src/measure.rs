@@ -6,7 +6,7 @@ use layer::{Held, LayerReport};
 use metrics::{Look, RunResult, Status};
 use nand::{Counters, Flash as _};
 use simulator::run::{Counting, HostMeasurements};
-use simulator::session::{Inside, Measured, Written, free_blocks, served};
+use simulator::session::{Inside, Measured, Written, served};
 use simulator::{Array, Completion, Completions};
 use units::{HostOp, Nanos, Request};
 
@@ -65,7 +65,7 @@ impl Measuring {
             let state = drive.flash().state();
             let programs = &state.counters.programs;
             let programs = std::array::from_fn(|cause| array.chip_pages(programs[cause] - so_far[cause]));
-            Look { programs, free_blocks: Some(free_blocks(state)) }
+            Look { programs, free_blocks: Some(state.blocks.free()) }
         });
     }
 }

@@ -28,6 +28,8 @@ pub struct BlockRow {
     pub erases: u32,
 }
 
+/// Blocks up to which a count of free blocks is checked where debug assertions are on.
+const CHECKED: usize = 1 << 16;
 const ERASE_PENDING: u16 = 1;
 pub(super) const FAILED: u16 = 2;
 pub(super) const BAD: u16 = 4;
@@ -112,11 +114,6 @@ impl BlockRow {
         self.flags & SKIPS != 0
     }
 
-    #[inline]
-    pub(crate) fn set_erase_pending(&mut self, on: bool) {
-        self.flags = if on { self.flags | ERASE_PENDING } else { self.flags & !ERASE_PENDING };
-    }
-
     pub(crate) fn set_failed(&mut self) {
         self.flags |= FAILED;
     }
@@ -138,6 +135,8 @@ struct SlcMode {
 pub struct Blocks {
     geometry: Geometry,
     pub(super) rows: Vec<BlockRow>,
+    /// Rows that are free.
+    free: u32,
     /// Pages passed over that programs still on their way to the die have yet to reach: the block, the
     /// first such page and the page behind the last.
     pub(super) skips: Vec<(BlockId, u16, u16)>,
@@ -152,12 +151,53 @@ impl Blocks {
     /// Erased blocks that were never used.
     pub(super) fn new(geometry: Geometry) -> Self {
         let rows = units::table(geometry.blocks() as usize, BlockRow::NEW);
-        Self { geometry, rows, skips: Vec::new(), slc: None, endurance: 0, worn_out: false }
+        Self { geometry, rows, free: geometry.blocks(), skips: Vec::new(), slc: None, endurance: 0, worn_out: false }
     }
 
     #[inline]
     pub(super) fn at(&mut self, block: BlockId) -> &mut BlockRow {
         &mut self.rows[block.index()]
+    }
+
+    /// How many blocks are erased and can be programmed.
+    pub fn free(&self) -> u32 {
+        debug_assert!(self.rows.len() > CHECKED || self.free == self.counted_free(), "free blocks are counted right");
+        self.free
+    }
+
+    fn counted_free(&self) -> u32 {
+        self.rows.iter().filter(|row| row.is_free()).count() as u32
+    }
+
+    /// Rows were changed in other ways than by commands.
+    pub(super) fn count_free(&mut self) {
+        self.free = self.counted_free();
+    }
+
+    /// A block is no longer free, if it `was` before a change.
+    #[inline(always)]
+    pub(super) fn taken(&mut self, was: bool) {
+        self.free -= u32::from(was);
+    }
+
+    /// The erase of a block is issued.
+    ///
+    /// # Panics
+    /// If an earlier one is pending.
+    pub(crate) fn begin_erase(&mut self, block: BlockId) -> &mut BlockRow {
+        let row = &mut self.rows[block.index()];
+        assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
+        self.free -= u32::from(row.is_free());
+        row.flags |= ERASE_PENDING;
+        row
+    }
+
+    /// The erase of a block will not be done.
+    pub(crate) fn withdraw_erase(&mut self, block: BlockId) -> &mut BlockRow {
+        let row = &mut self.rows[block.index()];
+        row.flags &= !ERASE_PENDING;
+        self.free += u32::from(row.is_free());
+        row
     }
 
     /// Pages that a block has as it is used now.
@@ -205,7 +245,8 @@ impl Blocks {
     pub(super) fn erased(&mut self, block: BlockId) {
         let row = &mut self.rows[block.index()];
         let was_slc = row.is_slc();
-        row.flags &= !USABLE;
+        row.flags &= !(USABLE | ERASE_PENDING);
+        self.free += 1;
         (row.done, row.issued, row.entered) = (0, 0, 0);
         row.erases += 1;
         if let Some(slc) = self.slc.as_deref_mut().filter(|_| was_slc) {
@@ -287,7 +328,10 @@ impl Blocks {
         let flag = |flag, on| if on { flag } else { 0 };
         // How an erased block was to be used is in nobody's memory any more.
         let flags = flag(BAD, is_bad) | flag(SKIPS, gaps) | flag(SLC, is_slc && done > 0);
-        self.rows[block.index()] = BlockRow::at_rest(done, flags, erases);
+        let row = &mut self.rows[block.index()];
+        self.free -= u32::from(row.is_free());
+        *row = BlockRow::at_rest(done, flags, erases);
+        self.free += u32::from(row.is_free());
         if let Some(slc) = self.slc.as_deref_mut() {
             slc.erases[block.index()] = slc_erases;
         }
@@ -312,6 +356,7 @@ impl Blocks {
         for (row, &[done, flags, erases]) in self.rows.iter_mut().zip(rows) {
             *row = BlockRow::at_rest(done as u16, flags as u16, erases);
         }
+        self.count_free();
         self.look_for_worn_out();
         true
     }
@@ -347,14 +392,16 @@ impl BlockUse<'_> {
     /// # Panics
     /// If a program was issued for the page, or for one behind it.
     pub fn skip_to(self, page: Ppn) {
-        let Blocks { geometry, rows, skips, .. } = &mut self.0.blocks;
+        let Blocks { geometry, rows, free, skips, .. } = &mut self.0.blocks;
         let (block, position) = (geometry.block_of(page), geometry.page_in_block(page) as u16);
         let row = &mut rows[block.index()];
         assert!(row.issued <= position, "page {position} of block {block} is not beyond its next, {}", row.issued);
+        let was_free = row.is_free();
         let from = std::mem::replace(&mut row.issued, position);
         if from == position {
             return;
         }
+        *free -= u32::from(was_free);
         row.flags |= SKIPS;
         // Programs before the gap may still be on their way to the die.
         if row.entered == from || row.done == from {

@@ -70,6 +70,7 @@ impl FlashState {
             };
             cut.take_back(block, in_cells, torn);
         }
+        image.blocks.count_free();
         image
     }
 
@@ -95,6 +96,7 @@ impl FlashState {
             }
         }
         image.memory.lose_power();
+        image.blocks.count_free();
         image
     }
 }

@@ -292,7 +292,9 @@ impl FlashState {
     pub fn mark_bad(&mut self, block: BlockId) {
         let row = self.blocks.at(block);
         assert!(row.pins() == 0, "block {block} was marked bad with {} unfinished commands", row.pins());
+        let was_free = row.is_free();
         row.flags = BAD;
+        self.blocks.taken(was_free);
         self.reflect_block(block);
     }
 
@@ -309,8 +311,10 @@ impl FlashState {
             row.issued,
             row.flags,
         );
+        let was_free = position == 0 && row.is_free();
         row.issued += 1;
         row.pin();
+        self.blocks.taken(was_free);
         block
     }
 
@@ -325,8 +329,10 @@ impl FlashState {
         }
         let next = block.0 * self.geometry.pages_per_block + u32::from(row.issued);
         assert!(next == page.0, "program of page {page} of block {block}, but page {next} is next");
+        let was_free = row.issued == 0;
         row.issued += 1;
         row.done = row.issued;
+        self.blocks.taken(was_free);
         self.counters.programs[cause.index()] += 1;
         self.mix(u64::from(page.0));
         true
@@ -462,7 +468,6 @@ impl FlashState {
         let wear = self.blocks.wear(block);
         let row = self.blocks.at(block);
         assert!(row.pins() == 0 || self.broken.is_some(), "block {block} erased with {} pins", row.pins());
-        row.set_erase_pending(false);
         if row.has_failed() || (self.faults.active && self.faults.erase_fails(block, die, wear)) {
             self.counters.failed_erases += 1;
             row.flags = BAD;

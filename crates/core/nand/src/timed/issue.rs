@@ -59,10 +59,7 @@ impl Flash for TimedFlash {
     }
 
     fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome {
-        let row = self.controller.chips.state.row(block);
-        assert!(!row.erase_pending(), "second erase of block {block} while the first is pending");
-        row.set_erase_pending(true);
-        let done = row.done;
+        let done = self.controller.chips.state.blocks.begin_erase(block).done;
         if self.controller.gather.is_on() {
             self.controller.need_no_more(block, done, [cause as u8; 2]);
         }
@@ -86,9 +83,7 @@ impl Flash for TimedFlash {
         if erase == NIL {
             return false;
         }
-        let row = self.controller.chips.state.row(block);
-        row.waiting_erase = NIL;
-        row.set_erase_pending(false);
+        self.controller.chips.state.blocks.withdraw_erase(block).waiting_erase = NIL;
         self.controller.chips.retire(erase);
         true
     }

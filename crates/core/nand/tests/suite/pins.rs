@@ -1,8 +1,8 @@
 //! Law 2: an erase waits for unfinished commands of its block, programs that supersede one of its pages, and holds.
 
 use crate::rig::{
-    PAGES, US, at, barrier, command, copy, counted, erased, fill, joined, pins, plain, program, program_after,
-    program_over, read, run, time_of,
+    BLOCKS, DIES, Owned, PAGES, US, at, barrier, command, copy, counted, erased, fill, joined, pins, plain, program,
+    program_after, program_over, read, run, time_of,
 };
 use nand::{Closed, CopyWay, Event, Flash, TimedFlash};
 use proptest::prelude::*;
@@ -234,4 +234,41 @@ proptest! {
         prop_assert!(!known.erasing, "an erase waits for ever");
         prop_assert_eq!((known.unfinished, barrier(&mut flash, 9)), (0, Closed::Done { failed: false }));
     }
+}
+
+/// A short run on a large drive took seconds, as each point over time counted its free blocks anew.
+fn counts_free_blocks<F: Owned>(mut flash: F, settle: fn(&mut F)) {
+    let [written, passed, bad, held] = [0, 1, 2, 3].map(|die| BlockId(die * BLOCKS));
+    let check = |flash: &F, taken: u32| {
+        let rows = flash.state().blocks();
+        let free = rows.iter().filter(|row| row.is_free()).count() as u32;
+        assert_eq!([flash.state().blocks.free(), free], [DIES * BLOCKS - taken; 2]);
+    };
+    check(&flash, 0);
+    for page in 0..2 {
+        flash.program(0, command(at(0, 0, page)));
+        check(&flash, 1);
+    }
+    settle(&mut flash);
+    flash.blocks_mut().skip_to(at(1, 0, 2));
+    check(&flash, 2);
+    flash.state_mut().mark_bad(bad);
+    check(&flash, 3);
+    flash.blocks_mut().hold(held);
+    flash.erase(0, held, Cause::Gc);
+    check(&flash, 4);
+    assert!(flash.take_back_erase(held), "it waits for the hold");
+    flash.release(held);
+    check(&flash, 3);
+    for block in [written, passed] {
+        flash.erase(0, block, Cause::Gc);
+    }
+    settle(&mut flash);
+    check(&flash, 1);
+}
+
+#[test]
+fn free_blocks_are_counted_as_they_come_and_go() {
+    counts_free_blocks(counted(), |_| ());
+    counts_free_blocks(plain(), |flash| drop(run(flash)));
 }

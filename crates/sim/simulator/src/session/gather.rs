@@ -84,7 +84,7 @@ fn together(plan: &DrivePlan, inside: Inside<'_>, measured: Measured) -> RunResu
     let Measured { workload, queue_depth, sheet, status, wall_s, notes, chosen, unused, recorded, .. } = measured;
     let Inside { flash, counters, reports, server_busy_ns, remap } = inside;
     let programs = plan.array.chip_commands(&counters)[1];
-    let look = Look { programs, free_blocks: Some(super::free_blocks(flash)) };
+    let look = Look { programs, free_blocks: Some(flash.blocks.free()) };
     let mut result = RunResult {
         stack: plan.config.name.clone(),
         workload,

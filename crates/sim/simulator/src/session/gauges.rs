@@ -71,7 +71,7 @@ impl Gauges {
 fn look<F: Clocked>(drive: &Drive<F>, at: Nanos) -> Gauge {
     let mut reports: Vec<LayerReport> = Vec::new();
     drive.top().report(&mut reports);
-    let free = super::free_blocks(drive.flash().state());
+    let free = drive.flash().state().blocks.free();
     let buffered = |report: &LayerReport| {
         let counted = ["pages_buffered", "block_pages_buffered"].map(|name| report.counters.get(name).copied());
         (counted != [None; 2]).then(|| counted.into_iter().flatten().sum::<u64>())

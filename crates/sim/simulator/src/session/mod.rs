@@ -553,11 +553,6 @@ fn programs<F: Clocked>(drive: &Drive<F>) -> [u64; DIE_CAUSES] {
     drive.flash().state().counters.programs
 }
 
-/// Blocks that are erased and can be programmed.
-pub fn free_blocks(state: &FlashState) -> u32 {
-    state.blocks().iter().filter(|row| row.is_free()).count() as u32
-}
-
 fn bad_blocks(state: &FlashState) -> usize {
     state.blocks().iter().filter(|row| row.is_bad() || row.has_failed()).count()
 }

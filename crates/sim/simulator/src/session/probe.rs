@@ -23,7 +23,7 @@ impl<D: Measurable> RunProbe<D> for Probe<'_> {
     }
 
     fn free_blocks(&self, device: &D) -> Option<u32> {
-        Some(super::free_blocks(device.drive().flash().state()))
+        Some(device.drive().flash().state().blocks.free())
     }
 
     #[inline]
