@@ -2,7 +2,7 @@
 //!
 //! Faithful to: the state after `drive.precondition = overwrite`. A small drive of the same planes, blocks and spare
 //! share is filled and overwritten, and stands in the large one many times. Writes of a tenth of the capacity on the
-//! large drive follow, with superblocks of half of it. Simplified: nothing else is copied. A Zipf law over the whole
+//! large drive follow, with superblocks of all of it. Simplified: nothing else is copied. A Zipf law over the whole
 //! drive is no sum of Zipf laws over its parts, so a workload that brings a drive into its steady state runs on the
 //! large one.
 
@@ -32,10 +32,10 @@ const LEAST_BLOCKS: u32 = 8;
 const COPIES: std::ops::RangeInclusive<u32> = 4..=32;
 /// Fewest where blocks are collected together: a superblock is one victim of all planes.
 const LEAST_SUPERBLOCKS: u32 = 32;
-/// The writes on the large drive are its capacity divided by this. With fewer victims to choose from, chance takes
-/// longer to tell the copies of a superblock apart.
+/// The writes on the large drive are its capacity divided by this. With superblocks, planes have to drift apart as far
+/// as those of a large drive are: they come to the blocks of a superblock at different times.
 const BURN_IN: u64 = 10;
-const BURN_IN_OF_SUPERBLOCKS: u64 = 2;
+const BURN_IN_OF_SUPERBLOCKS: u64 = 1;
 /// Open blocks of a plane.
 const OPEN: u32 = 2;
 
@@ -48,11 +48,10 @@ pub(crate) const PARAMETER: Parameter = Parameter::new(
     "auto",
     "Copies of a small drive that bring a large one into use. nandarium fills and overwrites a small drive with \
      the same planes and the same share of spare flash. Its blocks stand in the large drive this many times. \
-     Random writes of a tenth of the capacity follow, or of half of it where superblocks are collected. A run on \
+     Random writes of a tenth of the capacity follow, or of all of it where superblocks are collected. A run on \
      a drive of 1 TB begins sooner. Use 1 to write the whole drive, for example to see that both ways \
-     give the same write amplification. With superblocks it may be up to 4 % lower with copies. A drive whose \
-     tables cannot be copied is written as a whole, and a note tells the reason. The 64 GiB of auto are for a map \
-     of 4 KiB units.",
+     give the same write amplification. A drive whose tables cannot be copied is written as a whole, and a note \
+     tells the reason. The 64 GiB of auto are for a map of 4 KiB units.",
 )
 .example("16")
 .circumstance()
@@ -168,19 +167,12 @@ impl Tile {
         let (sectors, page) = (work.drive.sectors(), work.plan.host_page_sectors());
         work.written.set_all();
         work.pour(Phase::Overwrite, &mut Unwritten(unwritten.into_iter(), page.into()))?;
-        let (burn_in, bias) = if collects_superblocks(work.plan) {
-            (
-                BURN_IN_OF_SUPERBLOCKS,
-                ". With superblocks write amplification may be up to 4 % lower than on a drive written as a whole",
-            )
-        } else {
-            (BURN_IN, "")
-        };
+        let burn_in = if collects_superblocks(work.plan) { BURN_IN_OF_SUPERBLOCKS } else { BURN_IN };
         work.overwrite(sectors / u64::from(page) / burn_in, "precondition.burn_in")?;
         Ok(format!(
             "Preconditioned: a drive {copies} times smaller was filled once in order and overwritten at random, its \
              blocks stand {copies} times in this drive ({KEY}), and page-sized random writes of {} % of the capacity \
-             followed{bias}",
+             followed",
             100 / burn_in
         ))
     }
