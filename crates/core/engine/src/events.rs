@@ -21,6 +21,8 @@ pub struct EventQueue {
     /// Slot whose event was taken but which still stands in the tree: most slots are armed again at
     /// once, which then costs one walk to the root instead of two.
     taken: Option<u32>,
+    /// The largest key of an event that was taken.
+    latest: u64,
 }
 
 const IDLE: u64 = u64::MAX;
@@ -34,7 +36,7 @@ impl EventQueue {
         assert!(leaves <= 1 << 16, "{slots} event slots; the limit is 65536");
         let bits = leaves.next_power_of_two().trailing_zeros();
         let slot_bits = NonZeroU32::new(bits).expect("at least two leaves");
-        Self { tree: vec![IDLE; 2 * leaves], leaves, slot_bits, taken: None }
+        Self { tree: vec![IDLE; 2 * leaves], leaves, slot_bits, taken: None, latest: 0 }
     }
 
     /// The latest time an event can carry: 2^48 ns (78 hours) with 65,536 slots, 18 years with 32.
@@ -75,8 +77,7 @@ impl EventQueue {
             self.set(slot, IDLE);
         }
         let key = self.tree[1];
-        let mask = (1_u64 << self.slot_bits.get()) - 1;
-        (key != IDLE).then(|| (key >> self.slot_bits.get(), (key & mask) as u32))
+        (key != IDLE).then(|| self.parts(key))
     }
 
     /// Takes the earliest event and disarms its slot.
@@ -84,7 +85,21 @@ impl EventQueue {
     pub fn pop(&mut self) -> Option<(u64, u32)> {
         let event = self.peek()?;
         self.taken = Some(event.1);
+        self.latest = self.latest.max(self.tree[1]);
         Some(event)
+    }
+
+    /// How far the order of events has come: the time of the last event that was taken, and the largest slot of those
+    /// taken at this time.
+    pub fn latest(&self) -> (u64, u32) {
+        self.parts(self.latest)
+    }
+
+    /// Time and slot of a key.
+    #[inline(always)]
+    fn parts(&self, key: u64) -> (u64, u32) {
+        let mask = (1_u64 << self.slot_bits.get()) - 1;
+        (key >> self.slot_bits.get(), (key & mask) as u32)
     }
 
     #[inline(always)]
@@ -141,5 +156,16 @@ mod tests {
         assert_eq!(queue.armed(2), Some(50));
         assert_eq!(queue.pop(), Some((50, 2)));
         assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn an_event_of_a_smaller_slot_at_the_same_time_does_not_set_the_order_back() {
+        let mut queue = EventQueue::new(4);
+        queue.arm(3, 50);
+        queue.pop();
+        queue.arm(1, 50);
+        assert_eq!((queue.pop(), queue.latest()), (Some((50, 1)), (50, 3)));
+        queue.arm(0, 51);
+        assert_eq!((queue.pop(), queue.latest()), (Some((51, 0)), (51, 0)));
     }
 }

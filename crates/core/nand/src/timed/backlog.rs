@@ -1,5 +1,6 @@
 //! The work that waits for a die, for layers that ask before they give a command.
 
+use super::channels::Booking;
 use super::chips::Chips;
 use super::commands::Kind;
 use super::dies::is_cleaning;
@@ -30,7 +31,7 @@ impl Chips {
             .flat_map(|first| self.commands.chain(first))
             .map(|id| self.times.service_ns(id, &self.commands, &self.state) + self.following_ns(index, id))
             .sum();
-        let running = self.schedule.left(Due::Die(index)).unwrap_or(0);
+        let running = self.running_ns(index);
         let on_die: Nanos =
             [die.array, die.transfer].into_iter().filter(|id| *id != NIL).map(|id| self.following_ns(index, id)).sum();
         let is = |id: u32, kind: Kind| id != NIL && self.commands.get(id).kind == kind;
@@ -42,6 +43,19 @@ impl Chips {
             () => 0,
         };
         queued + running + half + on_die + die.suspended_left
+    }
+
+    /// Time until the array or the channel has done its work for a die: none while the die waits for its channel.
+    fn running_ns(&self, index: usize) -> Nanos {
+        let (channel, now) = (self.dies[index].channel as usize, self.schedule.now);
+        let turn = self.channels.turns(channel).find(|turn| turn.die() == index).filter(|_| !self.cached);
+        let Some(turn) = turn else { return self.schedule.left(Due::Die(index)).unwrap_or(0) };
+        let Booking { asked, begin, end, .. } = *self.channels.get(turn);
+        match () {
+            () if asked > self.schedule.moment() => asked.time - now + end - begin,
+            () if turn == self.channels.first(channel) => end - now,
+            () => 0,
+        }
     }
 
     /// Time of the program of this die that waits for a read.

@@ -10,11 +10,11 @@
 //!
 //! Protects: order within a queue; one gang in an array, one in a register, one interrupted.
 
-use super::channels::{Channels, Turn};
+use super::channels::{Booking, Channels, Turn};
 use super::commands::{Commands, Kind, Slot, State, What, flag};
 use super::dies::{Die, Dies, Follows, is_cleaning};
 use super::observer::{Observer, Recorder, RecorderPlan};
-use super::schedule::{Due, Schedule};
+use super::schedule::{Due, Moment, Schedule};
 use super::tickets::Tickets;
 use super::times::Times;
 use crate::NIL;
@@ -32,7 +32,7 @@ pub(super) struct Chips {
     pub state: FlashState,
     pub commands: Commands,
     pub dies: Dies,
-    channels: Channels,
+    pub channels: Channels,
     pub times: Times,
     pub schedule: Schedule,
     pub observer: Observer,
@@ -41,9 +41,11 @@ pub(super) struct Chips {
     pub is_followed: bool,
     pub options: CommandOptions,
     /// Array and transfer of a die can overlap; otherwise the die's event serves both.
-    cached: bool,
+    pub cached: bool,
     /// Queued commands may begin together.
     gangs: bool,
+    /// A read books its transfer when its array begins, unless somebody looks at the time between.
+    pub books_reads: bool,
     /// A die has one queue, in order of arrival, and a command that joins it changes nothing else.
     pub queues_plainly: bool,
 }
@@ -57,10 +59,10 @@ impl Chips {
         let times = Times::new(part, &state);
         let queues_plainly = !reads_first && !cached && !options.uninterrupted && !times.shares_physical_pages();
         let commands_first = options.command_cycles == CommandCycles::ChannelFirst;
-        Self {
+        let mut chips = Self {
             commands: Commands::new(options.tells_waits),
             dies: Dies::new(geometry, urgent),
-            channels: Channels::new(geometry.channels, geometry.dies_per_channel, commands_first),
+            channels: Channels::new(geometry.channels, geometry.dies(), commands_first),
             times,
             schedule: Schedule::new(geometry.dies(), if cached { geometry.channels } else { 0 }, timers),
             observer: Observer::new(geometry.dies(), geometry.channels),
@@ -68,11 +70,23 @@ impl Chips {
             is_followed: options.uninterrupted,
             options,
             cached,
+            books_reads: false,
             queues_plainly,
             gangs: options.multi_plane != MultiPlane::Off && geometry.planes_per_die * part.planes_as_one > 1
                 || part.page_bytes > geometry.page_bytes,
             state,
-        }
+        };
+        chips.see_to_booking();
+        chips
+    }
+
+    /// Whether reads book their transfers may have changed. The array of a read that is looked at or that may be late
+    /// has an event of its own.
+    pub fn see_to_booking(&mut self) {
+        let commands_move = self.options.command_cycles != CommandCycles::Die && self.times.part.command_ns > 0;
+        let is_looked_at = self.observer.records_work() || self.tickets.are_followed;
+        let is_late = !self.schedule.troubles.all.is_empty();
+        self.books_reads = !self.cached && !commands_move && !is_looked_at && !is_late;
     }
 
     /// The work of a die has been done. The gang that has ended by that, or NIL.
@@ -96,7 +110,7 @@ impl Chips {
     /// A channel has served a die. The gang that has ended by that, or NIL.
     #[inline(always)]
     pub fn channel_is_due(&mut self, channel: usize) -> u32 {
-        let turn = self.channels.serving(channel);
+        let turn = self.channels.first(channel);
         if turn.is_command() {
             self.command_finished(turn.die());
             NIL
@@ -128,6 +142,10 @@ impl Chips {
     pub fn record(&mut self, plan: RecorderPlan) {
         self.observer.record(plan, self.schedule.now);
         self.is_followed = true;
+        self.see_to_booking();
+        if !self.books_reads {
+            (0..self.state.geometry.dies() as usize).for_each(|die| self.take_back_turn(die));
+        }
     }
 
     #[inline]
@@ -138,7 +156,9 @@ impl Chips {
     /// Takes the record; recording ends.
     pub fn take_recording(&mut self) -> Option<Box<Recorder>> {
         self.is_followed = self.tickets.are_followed;
-        self.observer.take_recording()
+        let recording = self.observer.take_recording();
+        self.see_to_booking();
+        recording
     }
 
     /// A command has ended, or was taken back: its slot is free.
@@ -396,8 +416,9 @@ impl Chips {
 
     /// Whether a read has begun at this very moment, alone on its die: commands that end at one moment may make it
     /// superfluous, in any order in which they are told of.
-    pub fn begins_now(&self, id: u32) -> bool {
+    pub fn begins_now(&mut self, id: u32) -> bool {
         let index = self.die_of(id);
+        self.take_back_turn(index);
         let die = &self.dies[index];
         let slot = self.commands.get(id);
         let alone = die.array == id && die.transfer == NIL && die.suspended == NIL && slot.next == NIL;
@@ -453,22 +474,32 @@ impl Chips {
             return;
         }
         let die = &mut self.dies[index];
-        die.array = gang;
         if die.suspended == NIL {
             die.suspends = 0; // not for the read that interrupts: the count belongs to the gang it interrupted
         }
         if self.options.command_cycles != CommandCycles::Die && self.times.part.command_ns > 0 {
-            self.send_command(index, gang);
+            die.array = gang;
+            self.send_command(index);
             return;
         }
+        let array_ns = self.array_ns(kind, gang) + self.times.part.command_ns;
+        if kind == Kind::Read && self.books_reads && array_ns > 0 && !self.state.ageing.is_on() {
+            let transfer_ns = self.times.transfer_ns(self.commands.get(gang));
+            if transfer_ns > 0 {
+                self.dies[index].move_gang(gang);
+                self.book(Turn::of_data(index), self.schedule.moment_of(index, array_ns), transfer_ns);
+                return;
+            }
+        }
+        self.dies[index].array = gang;
         self.observer.array_begins(index, self.schedule.now);
-        self.arm_array(index, self.array_ns(kind, gang) + self.times.part.command_ns);
+        self.arm_array(index, array_ns);
     }
 
     /// A page has moved. The read that has ended by that, or NIL.
     #[inline]
     fn transfer_finished(&mut self, index: usize) -> u32 {
-        self.release_channel(index);
+        self.release_channel(Turn::of_data(index));
         let gang = self.dies[index].transfer;
         if self.commands.get(gang).kind == Kind::Read {
             self.read_moved(index, gang);
@@ -705,32 +736,72 @@ impl Chips {
     /// A die asks for its channel, to move the next page of its gang.
     #[inline(always)]
     fn ask_channel(&mut self, index: usize) {
-        let (channel, moving) = (self.dies[index].channel as usize, self.dies[index].moving);
-        if self.channels.is_free(channel) {
-            self.grant_channel(channel, Turn::of_data(index));
-        } else {
-            self.commands.at(moving).since = self.schedule.now;
-            self.channels.wait(channel, Turn::of_data(index));
-        }
+        let time = self.times.transfer_ns(self.commands.get(self.dies[index].moving));
+        self.book(Turn::of_data(index), self.schedule.moment(), time);
     }
 
     /// The command and address cycles of the gang that is to begin take the channel before its array works.
     #[inline(never)]
-    fn send_command(&mut self, index: usize, gang: u32) {
+    fn send_command(&mut self, index: usize) {
         self.dies[index].commanded = true;
-        let channel = self.dies[index].channel as usize;
-        if self.channels.is_free(channel) {
-            self.grant_channel(channel, Turn::of_command(index));
+        self.book(Turn::of_command(index), self.schedule.moment(), self.times.part.command_ns);
+    }
+
+    /// Books a turn on the channel of a die, which asks for it at this moment or will.
+    #[inline(always)]
+    fn book(&mut self, turn: Turn, asked: Moment, time: Nanos) {
+        let channel = self.dies[turn.die()].channel as usize;
+        if self.channels.book_last(channel, turn, asked, time) {
+            self.arm_turn(channel, turn);
         } else {
-            self.commands.at(gang).since = self.schedule.now;
-            self.channels.wait(channel, Turn::of_command(index));
+            let end = self.channels.book_between(channel, turn, asked, time);
+            self.arm_turns(channel, turn, end);
         }
+    }
+
+    /// Turns from one on begin and end at other times than before.
+    #[inline(never)]
+    fn arm_turns(&mut self, channel: usize, from: Turn, end: Turn) {
+        let mut turn = from;
+        while turn != end {
+            self.arm_turn(channel, turn);
+            turn = self.channels.get(turn).next;
+        }
+    }
+
+    /// The time at which a turn ends is known.
+    #[inline(always)]
+    fn arm_turn(&mut self, channel: usize, turn: Turn) {
+        let Booking { begin, end, .. } = *self.channels.get(turn);
+        if self.channels.first(channel) == turn {
+            self.observer.channel_begins(channel, begin);
+        } else if self.cached || end == begin {
+            return; // one that takes no time ends when it is the first, so that those before it end before
+        }
+        let due = if self.cached { Due::Channel(channel) } else { Due::Die(turn.die()) };
+        self.schedule.arm(due, end - self.schedule.now);
+    }
+
+    /// Takes back the turn of a read that has not asked for its channel yet: its array has an event of its own.
+    pub fn take_back_turn(&mut self, index: usize) {
+        let (channel, turn) = (self.dies[index].channel as usize, Turn::of_data(index));
+        let asked = self.channels.get(turn).asked;
+        let is_booked = self.channels.turns(channel).any(|other| other == turn);
+        if !is_booked || asked <= self.schedule.moment() {
+            return;
+        }
+        let from = self.channels.get(turn).next;
+        let end = self.channels.take_back(channel, turn);
+        let die = &mut self.dies[index];
+        (die.array, die.transfer) = (die.transfer, NIL);
+        self.schedule.arm(Due::Die(index), asked.time - self.schedule.now);
+        self.arm_turns(channel, from, end);
     }
 
     /// A die has its command: its array begins.
     #[inline(never)]
     fn command_finished(&mut self, index: usize) {
-        self.release_channel(index);
+        self.release_channel(Turn::of_command(index));
         let die = &mut self.dies[index];
         die.commanded = false;
         let gang = die.array;
@@ -738,31 +809,30 @@ impl Chips {
         self.arm_array(index, self.array_ns(self.commands.get(gang).kind, gang));
     }
 
+    /// A turn has ended: its channel goes to the next one.
     #[inline]
-    fn grant_channel(&mut self, channel: usize, turn: Turn) {
-        let time = if turn.is_command() {
-            self.times.part.command_ns
-        } else {
-            self.times.transfer_ns(self.commands.get(self.dies[turn.die()].moving))
-        };
-        self.channels.serve(channel, turn);
-        self.observer.channel_begins(channel, self.schedule.now);
-        let due = if self.cached { Due::Channel(channel) } else { Due::Die(turn.die()) };
-        self.schedule.arm(due, time);
+    fn release_channel(&mut self, turn: Turn) {
+        let (channel, now) = (self.dies[turn.die()].channel as usize, self.schedule.now);
+        let Booking { asked, begin, end, next, .. } = self.channels.release(channel, turn);
+        debug_assert!(end == now, "{turn:?} ends at {end}, not at {now}");
+        let id = self.served_in(turn);
+        self.observer.channel_ends(channel, id, turn.is_command(), &self.commands, now);
+        if begin > asked.time {
+            self.commands.charge(id, [Wait::Bus.index() as u8; 2], begin - asked.time);
+        }
+        if next != Turn::NONE {
+            self.serve_next(channel, next);
+        }
     }
 
-    /// The channel of a die goes to the next one that waits.
-    #[inline]
-    fn release_channel(&mut self, index: usize) {
-        let (channel, now) = (self.dies[index].channel as usize, self.schedule.now);
-        let turn = self.channels.serving(channel);
-        debug_assert!(turn.die() == index, "channel {channel} serves die {}, not {index}", turn.die());
-        self.observer.channel_ends(channel, self.served_in(turn), turn.is_command(), &self.commands, now);
-        if let Some(next) = self.channels.release(channel) {
-            let id = self.served_in(next);
-            let waited = now - self.commands.get(id).since;
-            self.commands.charge(id, [Wait::Bus.index() as u8; 2], waited);
-            self.grant_channel(channel, next);
+    /// A channel serves the next turn from now on, or will.
+    #[inline(always)]
+    fn serve_next(&mut self, channel: usize, turn: Turn) {
+        let Booking { begin, end, .. } = *self.channels.get(turn);
+        if self.cached || end == self.schedule.now {
+            self.arm_turn(channel, turn);
+        } else {
+            self.observer.channel_begins(channel, begin);
         }
     }
 

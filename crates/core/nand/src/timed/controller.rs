@@ -252,10 +252,11 @@ impl Controller {
 
     /// Whether an operation has begun: one of its commands has ended, or is on its die or channel for longer than this
     /// moment.
-    fn has_begun(&self, members: &[CommandId]) -> bool {
+    fn has_begun(&mut self, members: &[CommandId]) -> bool {
         members.iter().any(|command| {
             let slot = self.chips.commands.get(command.slot);
-            slot.generation != command.generation || slot.state == State::Active && !self.chips.begins_now(command.slot)
+            let is_live = slot.generation == command.generation;
+            !is_live || slot.state == State::Active && !self.chips.begins_now(command.slot)
         })
     }
 

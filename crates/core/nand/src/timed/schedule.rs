@@ -17,6 +17,13 @@ pub(super) enum Due {
     Timer(u32),
 }
 
+/// A place in the order of events: its time, and within that the number of the event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Moment {
+    pub time: Nanos,
+    pub number: u32,
+}
+
 /// The clock, and the moments to come.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
@@ -51,6 +58,19 @@ impl Schedule {
             Due::Memory => self.memory,
             Due::Timer(timer) => self.memory + 1 + timer,
         }
+    }
+
+    /// The events up to here have happened.
+    #[inline(always)]
+    pub fn moment(&self) -> Moment {
+        let (time, number) = self.queue.latest();
+        Moment { time, number }
+    }
+
+    /// The moment at which a die is due in `time` from now.
+    #[inline(always)]
+    pub fn moment_of(&self, die: usize, time: Nanos) -> Moment {
+        Moment { time: self.now + time, number: die as u32 }
     }
 
     /// Something is due in `time` from now.

@@ -94,7 +94,7 @@ impl Tickets {
 impl Chips {
     /// A place behind all that has entered a queue.
     pub(super) fn take_ticket(&mut self) -> Ticket {
-        (self.is_followed, self.queues_plainly) = (true, false);
+        (self.is_followed, self.queues_plainly, self.books_reads) = (true, false, false);
         self.tickets.take()
     }
 

@@ -71,6 +71,7 @@ impl Chips {
     pub(super) fn set_troubles(&mut self, before: Nanos, all: Vec<DieTrouble>) {
         let late = std::mem::take(&mut self.schedule.troubles.late);
         self.schedule.troubles = Troubles { all, before, late: Vec::new() };
+        self.see_to_booking();
         let now = self.schedule.now;
         for work in late {
             let due = Due::Die(work.die);

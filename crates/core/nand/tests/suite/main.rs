@@ -3,6 +3,7 @@
 mod ageing;
 mod alone;
 mod barriers;
+mod booking;
 mod both;
 mod cancel;
 mod cut;

@@ -75,6 +75,11 @@ impl Observer {
         Some(recorder)
     }
 
+    /// Whether each piece of work of arrays and channels is recorded.
+    pub fn records_work(&self) -> bool {
+        self.records_work
+    }
+
     /// Whether work may be kept: near a window, and always where requests are looked at closely.
     #[inline(always)]
     fn keeps_work(&self, now: Nanos) -> bool {
