@@ -31,10 +31,11 @@ impl EventQueue {
     /// A queue of `slots` slots, all disarmed.
     /// Panics if there are more than 65,536 slots.
     pub fn new(slots: usize) -> Self {
-        // Any number of leaves will do: node i has the children 2i and 2i + 1, leaves come last.
-        let leaves = slots.max(2);
+        // Any number of leaves would do: node i has the children 2i and 2i + 1, leaves come last. With a power of two
+        // all walks to the root are alike long, which a processor foresees.
+        let leaves = slots.max(2).next_power_of_two();
         assert!(leaves <= 1 << 16, "{slots} event slots; the limit is 65536");
-        let bits = leaves.next_power_of_two().trailing_zeros();
+        let bits = leaves.trailing_zeros();
         let slot_bits = NonZeroU32::new(bits).expect("at least two leaves");
         Self { tree: vec![IDLE; 2 * leaves], leaves, slot_bits, taken: None, latest: 0 }
     }

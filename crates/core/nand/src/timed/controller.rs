@@ -509,17 +509,16 @@ impl Controller {
     /// 5. The waiters of the command are told.
     #[inline]
     pub fn complete(&mut self, id: u32) {
+        let page = self.chips.commands.get(id).page;
+        self.chips.state.mix(self.chips.schedule.now << 20 ^ u64::from(page));
+        if self.chips.commands.get(id).kind == Kind::Read {
+            self.complete_read(id);
+            return;
+        }
         let slot = *self.chips.commands.get(id);
-        let block = self.chips.block_of(slot.page);
-        self.chips.state.mix(self.chips.schedule.now << 20 ^ u64::from(slot.page));
-        let mut failed = false;
+        let block = self.chips.block_of(page);
         match slot.kind {
-            Kind::Read => {
-                let cause = CAUSES[slot.cause as usize];
-                let payload = PayloadId(slot.payload);
-                failed = self.chips.state.complete_read(Ppn(slot.page), cause, payload);
-                self.chips.unpin(block);
-            }
+            Kind::Read => unreachable!("a read has ended already"),
             Kind::Program | Kind::Copyback => {
                 if self.chips.state.block(block).has_failed() || self.chips.state.program_fails(block) {
                     self.program_failed(id, block);
@@ -553,7 +552,37 @@ impl Controller {
                 }
             }
         }
-        self.conclude(id, &slot, failed);
+        self.conclude(id, &slot, false);
+    }
+
+    /// A read has its page. Fields are taken one by one: some were stored a moment ago, and a copy of the whole slot
+    /// would wait until they are in the cache.
+    #[inline(always)]
+    fn complete_read(&mut self, id: u32) {
+        let slot = self.chips.commands.get(id);
+        let (page, cause, payload) = (slot.page, CAUSES[slot.cause as usize], PayloadId(slot.payload));
+        let failed = self.chips.state.complete_read(Ppn(page), cause, payload);
+        self.chips.unpin(self.chips.block_of(page));
+        let slot = self.chips.commands.get(id);
+        if slot.successor == NIL && slot.flags & flag::ALONE != 0 {
+            self.assert_waited(id);
+            let waited = slot.flags & flag::WAITED != 0;
+            self.chips.commands.end_alone(id, failed, waited, &mut self.chips.state);
+            self.chips.retire(id);
+        } else {
+            let slot = *slot;
+            self.conclude(id, &slot, failed);
+        }
+    }
+
+    fn assert_waited(&self, id: u32) {
+        let (flags, now) = (self.chips.commands.get(id).flags, self.chips.schedule.now);
+        debug_assert!(
+            flags & flag::TRACED == 0 || self.chips.commands.trace(id).holds(now, flags & flag::WAITED != 0),
+            "a command waited longer than it took: {:?} of {:?}",
+            self.chips.commands.trace(id),
+            self.chips.commands.get(id)
+        );
     }
 
     /// A page has room in memory, and counts as programmed. `true`: its command ends later.
@@ -623,13 +652,8 @@ impl Controller {
         while let Some(successor) = self.chips.commands.next_successor(id) {
             self.hand_on(id, slot, successor, failed);
         }
+        self.assert_waited(id);
         let flags = self.chips.commands.get(id).flags;
-        debug_assert!(
-            flags & flag::TRACED == 0
-                || self.chips.commands.trace(id).holds(self.chips.schedule.now, flags & flag::WAITED != 0),
-            "a command waited longer than it took: {:?} of {slot:?}",
-            self.chips.commands.trace(id)
-        );
         if flags & flag::JOIN != 0 {
             if failed {
                 self.chips.commands.joins.at(slot.completion).failed = true;
