@@ -3,7 +3,7 @@
 use super::channels::Booking;
 use super::chips::Chips;
 use super::commands::Kind;
-use super::dies::is_cleaning;
+use super::dies::{Phase, is_cleaning};
 use super::schedule::Due;
 use crate::NIL;
 use crate::flash::Backlog;
@@ -50,11 +50,13 @@ impl Chips {
         let (channel, now) = (self.dies[index].channel as usize, self.schedule.now);
         let turn = self.channels.turns(channel).find(|turn| turn.die() == index).filter(|_| !self.cached);
         let Some(turn) = turn else { return self.schedule.left(Due::Die(index)).unwrap_or(0) };
-        let Booking { asked, begin, end, .. } = *self.channels.get(turn);
+        let (Booking { asked, begin, end, .. }, moment) = (*self.channels.get(turn), self.schedule.moment());
+        let left = if self.channels.is_served(turn, moment) { end.saturating_sub(now) } else { 0 };
         match () {
-            () if asked > self.schedule.moment() => asked.time - now + end - begin,
-            () if turn == self.channels.first(channel) => end - now,
-            () => 0,
+            () if self.still_moves(index) => left + self.array_ns(Kind::Program, self.dies[index].array),
+            () if self.dies[index].phase == Phase::Booked => self.schedule.left(Due::Die(index)).unwrap_or(0),
+            () if asked > moment => asked.time - now + end - begin,
+            () => left,
         }
     }
 

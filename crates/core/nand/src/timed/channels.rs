@@ -171,6 +171,7 @@ impl Channels {
     }
 
     /// One turn comes behind another; none: at an end of the channel.
+    #[inline(always)]
     fn link(&mut self, channel: usize, before: Turn, next: Turn) {
         if before == Turn::NONE {
             self.at(channel).first = next;
@@ -208,17 +209,22 @@ impl Channels {
         self.move_on(next)
     }
 
-    /// The first turn of a channel has ended. Returns its booking.
+    /// A turn has ended. Returns its booking. Programs before it may have ended too, and be told of later.
     #[inline(always)]
     pub fn release(&mut self, channel: usize, turn: Turn) -> Booking {
-        debug_assert!(self.first(channel) == turn, "{turn:?} ends before its turn on channel {channel}");
         let booking = *self.get(turn);
-        self.at(channel).first = booking.next;
-        if booking.next == Turn::NONE {
-            self.at(channel).last = Turn::NONE;
-        } else {
-            self.get_mut(booking.next).before = Turn::NONE;
-        }
+        self.link(channel, booking.before, booking.next);
         booking
+    }
+
+    /// Whether a channel serves a turn that has been asked for.
+    pub fn is_served(&self, turn: Turn, moment: Moment) -> bool {
+        let before = self.get(turn).before;
+        before == Turn::NONE || self.has_ended(before, moment)
+    }
+
+    /// Whether a turn of data has ended.
+    pub fn has_ended(&self, turn: Turn, moment: Moment) -> bool {
+        Moment { time: self.get(turn).end, number: turn.die() as u32 } <= moment
     }
 }

@@ -8,13 +8,15 @@
 //! 5. When the array has ended, a read asks for the channel, and anything else has ended.
 //! 6. A read that goes first may interrupt an erase or a program, which goes on when no such read is queued.
 //!
+//! Where nothing can happen between array and transfer, one event ends both (booked.rs).
+//!
 //! Protects: order within a queue; one gang in an array, one in a register, one interrupted.
 
-use super::channels::{Booking, Channels, Turn};
+use super::channels::{Channels, Turn};
 use super::commands::{Commands, Kind, Slot, State, What, flag};
-use super::dies::{Die, Dies, Follows, is_cleaning};
+use super::dies::{Die, Dies, Follows, Phase, is_cleaning};
 use super::observer::{Observer, Recorder, RecorderPlan};
-use super::schedule::{Due, Moment, Schedule};
+use super::schedule::{Due, Schedule};
 use super::tickets::Tickets;
 use super::times::Times;
 use crate::NIL;
@@ -46,6 +48,8 @@ pub(super) struct Chips {
     gangs: bool,
     /// A read books its transfer when its array begins, unless somebody looks at the time between.
     pub books_reads: bool,
+    /// A program of one page has one event, as its transfer.
+    pub books_programs: bool,
     /// A die has one queue, in order of arrival, and a command that joins it changes nothing else.
     pub queues_plainly: bool,
 }
@@ -71,6 +75,7 @@ impl Chips {
             options,
             cached,
             books_reads: false,
+            books_programs: false,
             queues_plainly,
             gangs: options.multi_plane != MultiPlane::Off && geometry.planes_per_die * part.planes_as_one > 1
                 || part.page_bytes > geometry.page_bytes,
@@ -80,21 +85,12 @@ impl Chips {
         chips
     }
 
-    /// Whether reads book their transfers may have changed. The array of a read that is looked at or that may be late
-    /// has an event of its own.
-    pub fn see_to_booking(&mut self) {
-        let commands_move = self.options.command_cycles != CommandCycles::Die && self.times.part.command_ns > 0;
-        let is_looked_at = self.observer.records_work() || self.tickets.are_followed;
-        let is_late = !self.schedule.troubles.all.is_empty();
-        self.books_reads = !self.cached && !commands_move && !is_looked_at && !is_late;
-    }
-
     /// The work of a die has been done. The gang that has ended by that, or NIL.
     #[inline(always)]
     pub fn die_is_due(&mut self, index: usize) -> u32 {
         let die = &self.dies[index];
         if die.array != NIL {
-            if !die.commanded {
+            if die.phase != Phase::Commanded {
                 return self.array_finished(index);
             }
             self.command_finished(index);
@@ -143,9 +139,6 @@ impl Chips {
         self.observer.record(plan, self.schedule.now);
         self.is_followed = true;
         self.see_to_booking();
-        if !self.books_reads {
-            (0..self.state.geometry.dies() as usize).for_each(|die| self.take_back_turn(die));
-        }
     }
 
     #[inline]
@@ -261,7 +254,7 @@ impl Chips {
     /// Interrupts what is in an array for a read that goes first, now or as soon as that can be, if it may be.
     fn try_suspend(&mut self, index: usize) {
         let die = &self.dies[index];
-        let is_idle = die.array == NIL || die.commanded;
+        let is_idle = die.array == NIL || die.phase == Phase::Commanded;
         let will_pause = die.suspended_left > 0;
         if will_pause
             || is_idle
@@ -275,7 +268,9 @@ impl Chips {
         let allowed = match self.options.suspend {
             SuspendOption::Off => false,
             SuspendOption::Erase => kind == Kind::Erase,
-            SuspendOption::ProgramErase => matches!(kind, Kind::Erase | Kind::Program | Kind::Gathered),
+            SuspendOption::ProgramErase => {
+                matches!(kind, Kind::Erase | Kind::Program | Kind::Gathered)
+            }
         };
         let Some(left) = self.schedule.left(Due::Die(index)).filter(|_| allowed) else { return };
         let until = self.until_step(die.array, kind, left);
@@ -424,7 +419,7 @@ impl Chips {
         let alone = die.array == id && die.transfer == NIL && die.suspended == NIL && slot.next == NIL;
         alone
             && slot.what != What::Retried
-            && !die.commanded
+            && die.phase == Phase::Works
             && self.schedule.left(Due::Die(index)) == Some(self.array_ns(Kind::Read, id) + self.times.part.command_ns)
     }
 
@@ -469,6 +464,10 @@ impl Chips {
             }
         }
         if matches!(kind, Kind::Program | Kind::Gathered) {
+            if kind == Kind::Program && self.books_programs && self.commands.get(gang).next == NIL {
+                self.start_program(index, gang);
+                return;
+            }
             self.dies[index].move_gang(gang);
             self.ask_channel(index);
             return;
@@ -487,7 +486,9 @@ impl Chips {
             let transfer_ns = self.times.transfer_ns(self.commands.get(gang));
             if transfer_ns > 0 {
                 self.dies[index].move_gang(gang);
-                self.book(Turn::of_data(index), self.schedule.moment_of(index, array_ns), transfer_ns);
+                let asked = self.schedule.moment_of(index, array_ns);
+                let end = self.book(Turn::of_data(index), asked, transfer_ns);
+                self.schedule.arm(Due::Die(index), end - self.schedule.now);
                 return;
             }
         }
@@ -511,10 +512,12 @@ impl Chips {
 
     #[inline]
     fn read_moved(&mut self, index: usize, id: u32) {
-        let rest = std::mem::replace(&mut self.commands.at(id).next, NIL);
+        let rest = self.commands.get(id).next;
         let die = &mut self.dies[index];
         die.move_gang(rest);
         if rest != NIL {
+            // Not for a read by itself: its slot is copied soon, which waits for what was just stored into it.
+            self.commands.at(id).next = NIL;
             self.ask_channel(index);
         } else if die.array_done {
             let next = die.array;
@@ -618,6 +621,9 @@ impl Chips {
                 self.commands.each_member(gang, |commands, id| commands.at(id).since = now);
             }
             return NIL;
+        }
+        if self.dies[index].phase == Phase::Booked {
+            self.end_booked(index, gang);
         }
         self.observer.array_ends(index, gang, false, &self.commands, self.schedule.now);
         let die = &mut self.dies[index];
@@ -733,119 +739,12 @@ impl Chips {
         true
     }
 
-    /// A die asks for its channel, to move the next page of its gang.
-    #[inline(always)]
-    fn ask_channel(&mut self, index: usize) {
-        let time = self.times.transfer_ns(self.commands.get(self.dies[index].moving));
-        self.book(Turn::of_data(index), self.schedule.moment(), time);
-    }
-
-    /// The command and address cycles of the gang that is to begin take the channel before its array works.
-    #[inline(never)]
-    fn send_command(&mut self, index: usize) {
-        self.dies[index].commanded = true;
-        self.book(Turn::of_command(index), self.schedule.moment(), self.times.part.command_ns);
-    }
-
-    /// Books a turn on the channel of a die, which asks for it at this moment or will.
-    #[inline(always)]
-    fn book(&mut self, turn: Turn, asked: Moment, time: Nanos) {
-        let channel = self.dies[turn.die()].channel as usize;
-        if self.channels.book_last(channel, turn, asked, time) {
-            self.arm_turn(channel, turn);
-        } else {
-            let end = self.channels.book_between(channel, turn, asked, time);
-            self.arm_turns(channel, turn, end);
-        }
-    }
-
-    /// Turns from one on begin and end at other times than before.
-    #[inline(never)]
-    fn arm_turns(&mut self, channel: usize, from: Turn, end: Turn) {
-        let mut turn = from;
-        while turn != end {
-            self.arm_turn(channel, turn);
-            turn = self.channels.get(turn).next;
-        }
-    }
-
-    /// The time at which a turn ends is known.
-    #[inline(always)]
-    fn arm_turn(&mut self, channel: usize, turn: Turn) {
-        let Booking { begin, end, .. } = *self.channels.get(turn);
-        if self.channels.first(channel) == turn {
-            self.observer.channel_begins(channel, begin);
-        } else if self.cached || end == begin {
-            return; // one that takes no time ends when it is the first, so that those before it end before
-        }
-        let due = if self.cached { Due::Channel(channel) } else { Due::Die(turn.die()) };
-        self.schedule.arm(due, end - self.schedule.now);
-    }
-
-    /// Takes back the turn of a read that has not asked for its channel yet: its array has an event of its own.
-    pub fn take_back_turn(&mut self, index: usize) {
-        let (channel, turn) = (self.dies[index].channel as usize, Turn::of_data(index));
-        let asked = self.channels.get(turn).asked;
-        let is_booked = self.channels.turns(channel).any(|other| other == turn);
-        if !is_booked || asked <= self.schedule.moment() {
-            return;
-        }
-        let from = self.channels.get(turn).next;
-        let end = self.channels.take_back(channel, turn);
-        let die = &mut self.dies[index];
-        (die.array, die.transfer) = (die.transfer, NIL);
-        self.schedule.arm(Due::Die(index), asked.time - self.schedule.now);
-        self.arm_turns(channel, from, end);
-    }
-
-    /// A die has its command: its array begins.
-    #[inline(never)]
-    fn command_finished(&mut self, index: usize) {
-        self.release_channel(Turn::of_command(index));
-        let die = &mut self.dies[index];
-        die.commanded = false;
-        let gang = die.array;
-        self.observer.array_begins(index, self.schedule.now);
-        self.arm_array(index, self.array_ns(self.commands.get(gang).kind, gang));
-    }
-
-    /// A turn has ended: its channel goes to the next one.
-    #[inline]
-    fn release_channel(&mut self, turn: Turn) {
-        let (channel, now) = (self.dies[turn.die()].channel as usize, self.schedule.now);
-        let Booking { asked, begin, end, next, .. } = self.channels.release(channel, turn);
-        debug_assert!(end == now, "{turn:?} ends at {end}, not at {now}");
-        let id = self.served_in(turn);
-        self.observer.channel_ends(channel, id, turn.is_command(), &self.commands, now);
-        if begin > asked.time {
-            self.commands.charge(id, [Wait::Bus.index() as u8; 2], begin - asked.time);
-        }
-        if next != Turn::NONE {
-            self.serve_next(channel, next);
-        }
-    }
-
-    /// A channel serves the next turn from now on, or will.
-    #[inline(always)]
-    fn serve_next(&mut self, channel: usize, turn: Turn) {
-        let Booking { begin, end, .. } = *self.channels.get(turn);
-        if self.cached || end == self.schedule.now {
-            self.arm_turn(channel, turn);
-        } else {
-            self.observer.channel_begins(channel, begin);
-        }
-    }
-
-    /// The command whose data or cycles a channel moves: a member of a gang, or the gang that waits for its array.
-    #[inline]
-    fn served_in(&self, turn: Turn) -> u32 {
-        let die = &self.dies[turn.die()];
-        if turn.is_command() { die.array } else { die.moving }
-    }
-
     /// The work of arrays in cells, under way or interrupted.
     pub fn running(&self) -> Vec<Running> {
-        let gangs = self.dies.iter().flat_map(|die| [die.array, die.suspended]);
+        let in_array = |(index, die): (usize, &Die)| {
+            if self.still_moves(index) { NIL } else { die.array }
+        };
+        let gangs = self.dies.iter().enumerate().flat_map(|(index, die)| [in_array((index, die)), die.suspended]);
         let slots = gangs.flat_map(|gang| self.commands.chain(gang)).map(|id| self.commands.get(id));
         let running = |slot: &Slot| {
             let block = self.block_of(slot.page);

@@ -33,6 +33,17 @@ pub(super) enum Follows {
     Ticket,
 }
 
+/// How far the gang in an array has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The array works for it.
+    Works,
+    /// It waits for its command, or has the channel for it.
+    Commanded,
+    /// Its page moves first, or has moved: nobody looks at the time between, so that the next event is its end.
+    Booked,
+}
+
 /// One die. A *gang* is a list of commands for different planes that run together; without
 /// multi-plane commands it has one member.
 ///
@@ -61,8 +72,8 @@ pub(super) struct Die {
     pub array_done: bool,
     /// The register holds a program's data but the array is still busy.
     pub loaded: bool,
-    /// The gang in the array waits for its command, or has the channel for it.
-    pub commanded: bool,
+    /// What its next event is about, while there is a gang in the array.
+    pub phase: Phase,
     /// Commands that may go on with the one that began last.
     pub follows: Follows,
     /// Parts of the member that moves which have moved already, where gathered pages move in parts.
@@ -91,7 +102,7 @@ impl Die {
         suspended_left: 0,
         array_done: false,
         loaded: false,
-        commanded: false,
+        phase: Phase::Works,
         follows: Follows::Nothing,
         moved: 0,
         suspends: 0,

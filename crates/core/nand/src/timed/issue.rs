@@ -149,6 +149,7 @@ impl Flash for TimedFlash {
 
     fn set_instant(&mut self, instant: bool) {
         self.controller.chips.times.set_instant(instant);
+        self.controller.chips.see_to_booking();
     }
 
     fn take_ticket(&mut self) -> Ticket {

@@ -29,6 +29,7 @@
 mod account;
 mod backlog;
 mod barriers;
+mod booked;
 mod channels;
 mod chips;
 mod commands;

@@ -94,8 +94,12 @@ impl Tickets {
 impl Chips {
     /// A place behind all that has entered a queue.
     pub(super) fn take_ticket(&mut self) -> Ticket {
-        (self.is_followed, self.queues_plainly, self.books_reads) = (true, false, false);
-        self.tickets.take()
+        (self.is_followed, self.queues_plainly) = (true, false);
+        let ticket = self.tickets.take();
+        if self.books_reads {
+            self.see_to_booking();
+        }
+        ticket
     }
 
     /// Commands that are issued from now on stand at this place.

@@ -77,6 +77,11 @@ impl Times {
         self.set_part(if instant { none } else { self.paid });
     }
 
+    /// Whether data moves in no time.
+    pub fn moves_at_once(&self) -> bool {
+        self.read_transfer_ns[1] == 0
+    }
+
     /// Time of one transfer of a command over the channel.
     #[inline]
     pub fn transfer_ns(&self, slot: &Slot) -> Nanos {

@@ -3,11 +3,11 @@
 //! Work that is recorded has each of these moments as an event, and nothing in a run depends on what records it. So
 //! the same random commands go to flash that records work and to flash that does not.
 
-use crate::rig::{BLOCKS, DIES, PAGES, PART, at, command, copy, part_of, silent_read, state};
+use crate::rig::{BLOCKS, DIES, PAGES, PART, at, command, copy, part_of, record_steps, silent_read, state};
 use engine::random::Stream;
 use nand::{
-    Awaits, Cancel, Choice, Closed, CommandOptions, ContentsKind, CopyWay, Event, Flash, JoinId, MultiPlane, Operation,
-    PageTimes, Part, Read, RecorderPlan, SuspendOption, TimedFlash,
+    Awaits, Cancel, Closed, CommandOptions, ContentsKind, CopyWay, Event, Flash, JoinId, MultiPlane, Operation,
+    PageTimes, Part, Read, SuspendOption, TimedFlash,
 };
 use units::{BlockId, Cause, DieId, Nanos, Ppn, WAIT_KINDS};
 
@@ -37,9 +37,7 @@ impl Player {
     fn new(part: Part, options: CommandOptions, seed: u64, records: bool) -> Self {
         let mut flash = TimedFlash::new(state(1, ContentsKind::None), part, options, 1);
         if records {
-            let window = Some([Nanos::MAX - 1, Nanos::MAX]);
-            let plan = RecorderPlan { window, most: 0, closeups: Choice::Nobody, samples: false, host: 0, layers: 0 };
-            flash.record(plan);
+            record_steps(&mut flash);
         }
         let used = vec![Some(0); (DIES * BLOCKS) as usize];
         let stream = Stream::new(seed, "booking");
@@ -166,6 +164,10 @@ impl Player {
             let queued: Vec<_> = (0..DIES).map(|die| self.flash.backlog_ns(DieId(die))).collect();
             let before: Vec<_> = (0..DIES).map(|die| self.flash.backlog(DieId(die))).collect();
             self.tell(format!("{queued:?} {before:?}"));
+            if self.pick(8) == 0 {
+                let after = self.flash.power_cut(&mut Stream::new(1, "cut"));
+                self.tell(format!("{:?}", after.blocks()));
+            }
         }
         while self.flash.advance() {
             self.hear();

@@ -1,7 +1,8 @@
 //! Law 10: a queued operation can be taken back; one that has begun runs on and is counted as wasted.
 
 use crate::rig::{
-    US, at, fill, flash, joined, part_of, pins, plain, program, program_after, read, run, stamped, stamps, stamps_of,
+    US, at, fill, flash, joined, part_of, pins, plain, program, program_after, read, record_steps, run, stamped,
+    stamps, stamps_of,
 };
 use nand::{Awaits, Cancel, Cancelled, CommandOptions, Completion, Counters, Flash, JoinId, Read, TimedFlash};
 use units::{BlockId, Cause};
@@ -23,6 +24,7 @@ fn reads(flash: &TimedFlash) -> u64 {
 #[test]
 fn an_operation_that_has_begun_runs_on_to_its_end_and_is_wasted() {
     let mut flash = plain();
+    record_steps(&mut flash);
     let start = fill(&mut flash, 0, 0, 3);
     // Its transfer ends while the first read is in the array.
     program(&mut flash, at(1, 0, 0));
@@ -115,6 +117,7 @@ fn an_erase_that_waited_for_a_cancelled_read_goes_on() {
 #[test]
 fn the_payload_of_a_cancelled_read_may_be_used_at_once() {
     let mut flash = stamped();
+    record_steps(&mut flash);
     fill(&mut flash, 0, 0, 1);
     let payload = stamps(&mut flash, 5, 0b11);
     let join = flash.open(0, 7, Cancel::Possible);

@@ -1,7 +1,8 @@
 //! A power cut: what had completed is there, what was under way is torn or gone, what was queued never was.
 
 use crate::rig::{
-    PAGES, US, at, command, counted_stamps, fail_programs_of, fill, plain, program, program_over, run, stamped, stamps,
+    PAGES, US, at, command, counted_stamps, fail_programs_of, fill, plain, program, program_over, record_steps, run,
+    stamped, stamps,
 };
 use engine::random::Stream;
 use nand::{Flash, FlashState, PageKind, PageProgram, Program, Running, TimedFlash};
@@ -40,6 +41,7 @@ fn what_was_queued_never_was_and_what_had_completed_is_there() {
 #[test]
 fn a_program_under_way_is_torn_or_never_touched_its_page() {
     let mut flash = stamped();
+    record_steps(&mut flash);
     write(&mut flash, at(0, 0, 0), 5);
     flash.step(); // its data is in the register
     let left: Vec<_> = (0..40)

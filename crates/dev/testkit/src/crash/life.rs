@@ -7,11 +7,11 @@ use crate::stack::{Faults, Stack};
 use crate::work::{can_serve, describe_blocks};
 use drive::FlashFile;
 use engine::random::Stream;
-use nand::{Flash, FlashState, TimedFlash};
+use nand::{Choice, Flash, FlashState, RecorderPlan, TimedFlash};
 use simulator::{BlockDevice, Drive, DrivePlan};
 use std::path::PathBuf;
 use tempfile::TempDir;
-use units::{DieId, HostOp};
+use units::{DieId, HostOp, Nanos};
 
 /// Events without a completed request after which a drive counts as stuck.
 const PATIENCE: u64 = 50_000;
@@ -35,6 +35,8 @@ pub struct Life {
     plan: DrivePlan,
     per_page: u32,
     drive: Drive<TimedFlash>,
+    /// Each step of a command is an event, so that power is cut between array and transfer too.
+    in_steps: bool,
     host: Host,
     stream: Stream,
     found: ReadBack,
@@ -79,6 +81,13 @@ const LONGEST_BETWEEN: u64 = 1500;
 /// The same between two restarts of a drive in a file.
 const LONGEST_BETWEEN_KILLS: u64 = 80;
 
+/// Work is recorded, of a time that never comes: commands have all their events.
+fn record_steps(drive: &mut Drive<TimedFlash>) {
+    let window = Some([Nanos::MAX - 1, Nanos::MAX]);
+    let plan = RecorderPlan { window, most: 0, closeups: Choice::Nobody, samples: false, host: 0, layers: 0 };
+    drive.flash_mut().record(plan);
+}
+
 impl Life {
     /// A new drive drawn from `seed`.
     /// Errors: the drawn stack does not resolve.
@@ -96,7 +105,11 @@ impl Life {
         } else {
             None
         };
+        let in_steps = seed.is_multiple_of(2);
         let mut drive = plan.assemble(plan.timed(state));
+        if in_steps {
+            record_steps(&mut drive);
+        }
         if let Some(oracle) = drive.oracle_mut() {
             oracle.set_atomic(plan.kept_whole());
         }
@@ -115,6 +128,7 @@ impl Life {
             stack,
             plan,
             drive,
+            in_steps,
             host: Host::new(habits, seed),
             stream: cuts,
             found: Vec::new(),
@@ -249,6 +263,9 @@ impl Life {
                 kept.file.lose_power(self.drive.flash().state(), &mut image);
             }
             self.drive = self.restarted(image)?;
+            if self.in_steps {
+                record_steps(&mut self.drive);
+            }
             self.host.forget();
             tally.restarts += 1;
             position.restarts += 1;
