@@ -4,8 +4,8 @@
 //! begins, for the moment at which the array will have ended. A turn that is asked for before that moment goes before
 //! it, and later turns move on.
 //!
-//! The number of a channel comes from a die or from the schedule, that of a turn from a die, and both lists never change
-//! their lengths. The accessors rely on it and skip the bounds check. Debug and test builds check.
+//! The number of a channel comes from a die or from the schedule, that of a turn from a die, and both lists never
+//! change their lengths. The accessors rely on it and skip the bounds check. Debug and test builds check.
 
 use super::schedule::Moment;
 use crate::NIL;
