@@ -14,9 +14,10 @@ const SPIN: Duration = Duration::from_micros(50);
 const OTHERS: Duration = Duration::from_micros(250);
 /// Pauses after a yield to another program: the first one, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(512)];
-/// Looking pays if no busy program runs for this long, some time slices. Otherwise the next pause is twice as long: the
-/// loop spends its share of the processor on looking, and has none left when a request comes.
-const PAYS_FROM: Duration = Duration::from_millis(50);
+/// Looking pays if no busy program runs for this long of it. Otherwise the next pause is twice as long: the loop spends
+/// its share of the processor on looking, and has none left when a request comes. Time in which a client sends nothing
+/// tells nothing.
+const PAYS_FROM: Duration = Duration::from_millis(20);
 
 /// Decides when to look, from the time that yields take.
 pub(crate) struct Spin {
@@ -26,12 +27,14 @@ pub(crate) struct Spin {
     resumes: Instant,
     /// Length of the last pause.
     pause: Duration,
+    /// Time of the yields since then.
+    looked: Duration,
 }
 
 impl Spin {
     pub fn new() -> Self {
         let pays = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
-        Self { pays, resumes: Instant::now(), pause: PAUSES[0] }
+        Self { pays, resumes: Instant::now(), pause: PAUSES[0], looked: Duration::ZERO }
     }
 
     /// How long to look for a request from `now` on; zero: not at all.
@@ -50,9 +53,10 @@ impl Spin {
     /// Takes in that a yield took `took` until `now`. Whether to look on.
     fn note(&mut self, took: Duration, now: Instant) -> bool {
         if took <= OTHERS {
+            self.looked += took;
             return true;
         }
-        let is_soon = now < self.resumes + PAYS_FROM;
+        let is_soon = std::mem::take(&mut self.looked) < PAYS_FROM;
         self.pause = if is_soon { (2 * self.pause).min(PAUSES[1]) } else { PAUSES[0] };
         self.resumes = now + self.pause;
         false
@@ -64,7 +68,7 @@ mod tests {
     use super::*;
 
     fn on_two_processors(now: Instant) -> Spin {
-        Spin { pays: true, resumes: now, pause: PAUSES[0] }
+        Spin { pays: true, resumes: now, pause: PAUSES[0], looked: Duration::ZERO }
     }
 
     #[test]
@@ -91,11 +95,22 @@ mod tests {
         for _ in 0..100 {
             now += Duration::from_millis(100);
             assert_eq!(spin.time(now), SPIN);
-            assert!(spin.note(Duration::from_micros(1), now));
+            (0..30_000).for_each(|_| assert!(spin.note(Duration::from_micros(1), now)));
             assert!(!spin.note(Duration::from_micros(300), now));
             assert!(spin.time(now).is_zero());
             assert_eq!(spin.time(now + PAUSES[0]), SPIN, "the pause is the first one again");
         }
+    }
+
+    #[test]
+    fn a_client_that_pauses_does_not_shorten_the_pauses() {
+        let mut now = Instant::now();
+        let mut spin = on_two_processors(now);
+        for _ in 0..4 {
+            now += Duration::from_secs(10);
+            assert!(!spin.note(Duration::from_millis(3), now), "another program ran");
+        }
+        assert!(spin.time(now + 8 * PAUSES[0]).is_zero(), "the pauses grew");
     }
 
     #[test]
