@@ -160,7 +160,7 @@ def main(names: list[str]) -> int:
         except Missing as reason:
             print(f"samples-test: {name}: not run here: {reason}", flush=True)
             absent += 1
-        except AssertionError as problem:
+        except (AssertionError, subprocess.TimeoutExpired) as problem:
             print(f"samples-test: {name}: FAILS: {problem}", flush=True)
             failed += 1
     print(f"{passed} passed, {failed} failed, {absent} skipped")

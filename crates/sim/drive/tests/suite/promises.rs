@@ -9,6 +9,9 @@ const WINDOWS: u64 = 8;
 /// Buffers that a power cut does not empty.
 const KEPT: [&str; 2] = ["buffer.nonvolatile=true", "buffer.size=64KiB"];
 
+/// Cells of several bits, so that blocks may be a cache with one.
+const CELLS: [&str; 2] = ["flash.word_line_pages=4", "flash.slc_program_time=100us"];
+
 /// Windows that hold parts of two writes after power cuts within writes of whole windows, several at a time.
 fn torn(different: &[&str]) -> usize {
     (0..60).map(|seed| torn_by(different, seed)).sum()
@@ -78,6 +81,8 @@ fn a_drive_refuses_a_promise_that_it_cannot_keep_with_the_setting_that_helps() {
         (&["drive.atomic=16KiB", "stripe.kind=raid5", "flash.channels=4", ROOM], "set stripe.kind to \"none\""),
         (&["drive.atomic=16KiB", "ftl.gc.frontier=shared"], "set ftl.gc.frontier to \"separate\""),
         (&["drive.atomic=16KiB", "ftl.allocation.placement=static"], "set ftl.allocation.placement to \"dynamic\""),
+        (&["drive.atomic=16KiB", CELLS[0], CELLS[1], ROOM, "ftl.slc.blocks=2"], "set ftl.slc.blocks to \"0\""),
+        (&["drive.atomic=16KiB", CELLS[0], CELLS[1], ROOM, "ftl.slc.share=10%"], "set ftl.slc.share to \"0\""),
         (&["drive.atomic=16KiB", "buffer.kind=page-lru"], "set buffer.nonvolatile to true"),
         // No page of flash is that large.
         (&["drive.atomic=128KiB"], "and a block 16; raise flash.pages_per_block, or set buffer.nonvolatile to true"),

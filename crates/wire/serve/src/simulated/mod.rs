@@ -176,6 +176,10 @@ impl SimulatedDrive {
                 self.entries[slot as usize].flush = order.fua;
                 self.trim(slot, HostOp::Trim, from, end)
             }
+            // A part of it that lasts before the rest would tear it.
+            OrderKind::Zeroes { keep: false } if self.is_kept_whole(from, end) => {
+                self.zeros(slot, from, end, order.fua)
+            }
             // A drive always has room for all it shows, but the client wants no holes there.
             OrderKind::Zeroes { keep: true } => {
                 self.entries[slot as usize].flush = order.fua;
@@ -195,6 +199,12 @@ impl SimulatedDrive {
                 self.zeros(slot, last, end, order.fua)
             }
         }
+    }
+
+    /// Whether the drive promises to keep a write of these bytes whole, and it has several pages.
+    fn is_kept_whole(&self, from: u64, end: u64) -> bool {
+        let most = self.drive.promises().atomic_bytes;
+        most > u64::from(self.drive.page_bytes()) && from < end && from / most == (end - 1) / most
     }
 
     fn zeros(&mut self, slot: u32, from: u64, end: u64, fua: bool) -> Result<(), DriveError> {

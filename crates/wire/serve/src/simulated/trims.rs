@@ -120,4 +120,25 @@ mod tests {
         assert!(later.all.iter().map(|answer| (answer.tag, answer.result.is_ok())).eq([(2, true)]));
         assert!(target.trims.is_empty() && target.free.len() == target.entries.len());
     }
+
+    /// The first and the last page of such zeros lasted when they were answered, and those between when it was flushed.
+    #[test]
+    fn zeros_within_the_promise_of_the_drive_are_there_as_a_whole_or_not_at_all() {
+        let drive = Drive::new("page", &["drive.capacity=16MiB", "drive.atomic=16KiB"]).unwrap();
+        let mut target = SimulatedDrive::new(drive, Pace::Off);
+        target.drive.write(0, &[7; 16384]).unwrap();
+        target.drive.flush().unwrap();
+        let zeros = Order { kind: OrderKind::Zeroes { keep: false }, offset: 512, length: 15360, fua: false };
+        target.submit(0, &zeros, &[]);
+        let mut answers = Answers::default();
+        while target.poll(&mut answers).is_some() {}
+        assert!(answers.all[0].result.is_ok());
+        target.drive.power_cut(7);
+        target.drive.reopen().unwrap();
+        let mut found = [1; 16384];
+        target.drive.read(0, &mut found).unwrap();
+        let mut whole = [7; 16384];
+        whole[512..15872].fill(0);
+        assert!(found == whole || found == [7; 16384], "{:?}", found.chunks(512).map(|one| one[0]).collect::<Vec<_>>());
+    }
 }

@@ -431,7 +431,9 @@ struct Write {
 impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
     fn submit(&mut self, flash: &mut F, op: &PageOp, _: &mut Outbox) -> Answer {
         self.collector.idle = false;
-        if op.op != HostOp::Read && self.groups.are_broken() && !self.renew(flash) {
+        // A flush without trims programs nothing that could make a broken group look whole.
+        let changes = op.op != HostOp::Read && (op.op != HostOp::Flush || !self.trims.is_empty());
+        if changes && self.groups.are_broken() && !self.renew(flash) {
             return Answer::Full { taken: 0, pending: false, failed: false };
         }
         A::operation_begins(self, flash);
