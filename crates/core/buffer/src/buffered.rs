@@ -18,7 +18,7 @@ use layer::{
     SnapshotWriter,
 };
 use nand::{Event, Flash, FlashState, Owner, Token};
-use units::{HostOp, Lpn, Request};
+use units::{HostOp, Lpn, Ppn, Request};
 
 layer::tag_kinds! {
     /// A request to the layer below.
@@ -459,6 +459,15 @@ impl<F: Flash, P: Policy> PageLayer<F> for Buffered<F, P> {
             }
         }
         self.below.holds(flash, page)
+    }
+
+    fn place_of(&self, page: Lpn, sectors: u64) -> Option<Ppn> {
+        let is_newer = |slot| {
+            let slot = self.store.slot(slot);
+            !matches!(slot.state, State::Clean | State::Filling(_)) && slot.mask & sectors != 0
+        };
+        let is_below = !versions(&self.store, page).any(is_newer);
+        is_below.then(|| self.below.place_of(page, sectors)).flatten()
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

@@ -440,7 +440,7 @@ impl Codes {
             return Ok(()); // sums with coefficients are checked by reading
         }
         // A page being copied is where the map says only when its program has completed.
-        let cells = |page: Lpn| match base.below.place_of(page) {
+        let cells = |page: Lpn| match base.below.place_of(page, u64::MAX) {
             None => Cells::Zeros,
             Some(at) if flash.state().is_programmed(at) => Cells::Are(contents.page(at.0).to_vec()),
             Some(_) => Cells::OnTheirWay,

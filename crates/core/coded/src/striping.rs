@@ -23,7 +23,7 @@ use layer::{
     SnapshotWriter, Versioned,
 };
 use nand::{Event, Flash, Owner, Token};
-use units::{Geometry, HostOp, Lpn, Request, SECTOR_BYTES};
+use units::{Geometry, HostOp, Lpn, Ppn, Request, SECTOR_BYTES};
 
 /// The layer over a mapping with a lane for each segment.
 pub(crate) struct CodedStriping<F: Flash> {
@@ -219,6 +219,11 @@ impl<F: Flash> PageLayer<F> for CodedStriping<F> {
         } else {
             self.base.below.holds(flash, self.base.layout.below(page))
         }
+    }
+
+    fn place_of(&self, page: Lpn, sectors: u64) -> Option<Ppn> {
+        let is_below = !self.flows.writes.is_waited_for(page);
+        is_below.then(|| self.base.below.place_of(self.base.layout.below(page), sectors)).flatten()
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

@@ -288,6 +288,10 @@ pub trait PageLayer<F: Flash> {
     /// The acknowledged data of a page. Data of writes under way may be included.
     fn holds(&self, flash: &F, page: Lpn) -> Held;
 
+    /// The flash page with the newest version of some sectors of a page, a bit each, from the time on when its program
+    /// is issued. `None`: memory has a newer version of one of them, or no page has them.
+    fn place_of(&self, page: Lpn, sectors: u64) -> Option<Ppn>;
+
     /// Checks every invariant of the layer against flash.
     ///
     /// # Errors
@@ -358,9 +362,6 @@ pub trait Versioned<F: Flash>: PageLayer<F> {
 
     /// The page holds data: it was written, and not trimmed since.
     fn is_written(&self, logical: Lpn) -> bool;
-
-    /// Where the newest version of a page is, if it has one.
-    fn place_of(&self, logical: Lpn) -> Option<Ppn>;
 
     /// The last sequence number given to a write.
     fn sequence(&self) -> u64;

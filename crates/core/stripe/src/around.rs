@@ -159,7 +159,9 @@ impl<F: Flash> Array<F> {
     /// The commands before a read of a page of the mapping.
     pub fn backlog_of(&self, flash: &F, page: Lpn) -> Backlog {
         let geometry = &flash.state().geometry;
-        self.below.place_of(page).map_or(Backlog::default(), |at| flash.backlog(geometry.die_of(geometry.block_of(at))))
+        self.below
+            .place_of(page, u64::MAX)
+            .map_or(Backlog::default(), |at| flash.backlog(geometry.die_of(geometry.block_of(at))))
     }
 
     /// Page of the mapping of a member of a stripe: data, then parities.

@@ -8,7 +8,7 @@ use layer::{
     SnapshotWriter,
 };
 use nand::{Event, Flash, Owner, PayloadId};
-use units::{HostOp, Lpn, Request, SECTOR_BYTES, members};
+use units::{HostOp, Lpn, Ppn, Request, SECTOR_BYTES, members};
 
 /// Commits under way at once while the host has nothing to do.
 const IDLE_COMMITS: usize = 4;
@@ -198,6 +198,16 @@ impl<F: Flash> PageLayer<F> for Striped<F> {
             return Held::Bytes;
         }
         array.below.holds(flash, array.layout.data_page(stripe, at))
+    }
+
+    fn place_of(&self, page: Lpn, sectors: u64) -> Option<Ppn> {
+        let array = &self.work.array;
+        if array.layout.parity == 0 {
+            return array.below.place_of(page, sectors);
+        }
+        let (stripe, at) = array.layout.place(page);
+        let is_below = array.is_there(stripe, at) && !self.work.jobs.is_awaited(stripe, at, false);
+        is_below.then(|| array.below.place_of(array.layout.data_page(stripe, at), sectors)).flatten()
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

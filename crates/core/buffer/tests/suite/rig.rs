@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use testing::{Host, flash_of};
-use units::{Cause, Geometry, HostOp, Lpn, Request, Shape};
+use units::{Cause, Geometry, HostOp, Lpn, Ppn, Request, Shape};
 
 /// Logical pages of the host.
 pub const PAGES: u32 = 64;
@@ -119,6 +119,10 @@ impl PageLayer<TimedFlash> for Below {
 
     fn holds(&self, _: &TimedFlash, page: Lpn) -> Held {
         self.table.borrow().pages.get(&page.0).map_or(Held::Nothing, |_| Held::Bytes)
+    }
+
+    fn place_of(&self, _: Lpn, _: u64) -> Option<Ppn> {
+        None
     }
 
     fn check(&self, _: &TimedFlash) -> Result<(), String> {

@@ -193,6 +193,10 @@ impl<F: Flash> PageLayer<F> for Toy {
         self.map[page.index()].map_or(Held::Nothing, |_| Held::Bytes)
     }
 
+    fn place_of(&self, page: Lpn, _: u64) -> Option<Ppn> {
+        self.map[page.index()]
+    }
+
     fn check(&self, _: &F) -> Result<(), String> {
         let lost = self
             .map

@@ -6,7 +6,7 @@ use nand::{Event, Flash, Owner, TimedFlash};
 use simulator::run::{Ended, HostMeasurements, Loop, RunPlan, run};
 use simulator::{BlockDevice, Clocked, Config, Drive, DrivePlan, Setting};
 use trace::synthetic::{WorkloadParameters, build};
-use units::{Lpn, Request};
+use units::{Lpn, Ppn, Request};
 
 pub fn plan(settings: &[&str]) -> DrivePlan {
     let settings: Vec<Setting> = settings.iter().map(|text| Setting::from_argument(text).unwrap()).collect();
@@ -83,6 +83,10 @@ impl<F: Flash, L: MadeUp<F>> PageLayer<F> for MadeUpLayer<L> {
 
     fn holds(&self, _: &F, _: Lpn) -> Held {
         Held::Bytes
+    }
+
+    fn place_of(&self, _: Lpn, _: u64) -> Option<Ppn> {
+        None
     }
 
     fn check(&self, _: &F) -> Result<(), String> {

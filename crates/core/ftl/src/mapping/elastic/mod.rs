@@ -60,7 +60,7 @@ use roles::Roles;
 use space::{KEPT, STREAMS, Space, Stream};
 use std::marker::PhantomData;
 use stripes::{Content, UnderWay, Waits};
-use units::{DieId, HostOp, Lpn, Request};
+use units::{DieId, HostOp, Lpn, Ppn, Request};
 
 /// Superblocks that hold no data of a full drive: those kept, one open for each stream, and one to begin with.
 pub const RESERVE: u32 = KEPT as u32 + STREAMS.len() as u32 + 1;
@@ -372,6 +372,10 @@ impl<F: Flash> PageLayer<F> for Elastic<F> {
 
     fn holds(&self, flash: &F, page: Lpn) -> Held {
         self.log.holds(flash, page)
+    }
+
+    fn place_of(&self, page: Lpn, _: u64) -> Option<Ppn> {
+        self.log.pages.find(page)
     }
 
     fn check(&self, flash: &F) -> Result<(), String> {

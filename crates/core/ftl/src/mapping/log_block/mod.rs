@@ -301,6 +301,10 @@ impl<F: Flash, S: Scheme> PageLayer<F> for LogMap<S> {
         self.tables.pages.find(page).map_or(Held::Nothing, |page| Held::written(flash.may_hold_bytes(page)))
     }
 
+    fn place_of(&self, page: Lpn, _: u64) -> Option<Ppn> {
+        self.tables.pages.find(page)
+    }
+
     fn check(&self, flash: &F) -> Result<(), String> {
         let most = S::own_logs(self.tables.settings.most_logs());
         self.tables.check(flash.state(), most, &self.scheme.shared())

@@ -529,6 +529,10 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
         self.pages.find(page).map_or(Held::Nothing, |page| Held::written(flash.may_hold_bytes(page)))
     }
 
+    fn place_of(&self, page: Lpn, _: u64) -> Option<Ppn> {
+        self.pages.find(page)
+    }
+
     fn check(&self, flash: &F) -> Result<(), String> {
         self.check_laws(flash.state())?;
         self.access.check(flash.state(), &self.pages)

@@ -6,7 +6,7 @@ use super::entry::{Back, Entry, Occupant};
 use super::old_versions::KeptVersions;
 use layer::{Answer, Old, PageOp, Versioned};
 use nand::{Flash, ProgramFailure};
-use units::{DieId, Lpn, Ppn};
+use units::{DieId, Lpn};
 
 impl<A: MapAccess> PageMap<A> {
     /// A program for a lost die will never be done.
@@ -39,10 +39,6 @@ impl<F: Flash, A: MapAccess<Versions = KeptVersions>> Versioned<F> for PageMap<A
 
     fn is_written(&self, logical: Lpn) -> bool {
         self.pages.find(logical).is_some()
-    }
-
-    fn place_of(&self, logical: Lpn) -> Option<Ppn> {
-        self.pages.find(logical)
     }
 
     fn sequence(&self) -> u64 {
