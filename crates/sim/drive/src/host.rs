@@ -6,7 +6,7 @@ use nand::{FlashState, TimedFlash};
 use remap::HostReport;
 use simulator::config::{PRECONDITION, Precondition};
 use simulator::{BlockDevice, DrivePlan, Driver, Remapped, session};
-use units::Lpn;
+use units::{BlockId, Lpn};
 
 type Simulated = simulator::Drive<TimedFlash>;
 
@@ -133,6 +133,14 @@ impl Host {
         match self {
             Self::Drive(drive) => drive.holds(page),
             Self::Driver(driven) => driven.holds(page),
+        }
+    }
+
+    /// The erase block with the newest version of a sector, if flash has it.
+    pub fn block_of(&self, sector: u64) -> Option<BlockId> {
+        match self {
+            Self::Drive(drive) => drive.block_of(sector),
+            Self::Driver(driven) => driven.block_of(sector),
         }
     }
 

@@ -38,7 +38,8 @@ impl Drive {
     pub fn left_by_cut(&self, seed: u64) -> Result<LeftByCut, DriveError> {
         let Power::On(host) = &self.power else { return Err(DriveError::PowerOff) };
         let left = host.drive().flash().power_cut(&mut Stream::new(seed, "power cut"));
-        let faults = self.faults.as_ref().map(|faults| Box::new(faults.left_by_cut(self.now(), seed)));
+        let block_of = |sector| host.block_of(sector);
+        let faults = self.faults.as_ref().map(|faults| Box::new(faults.left_by_cut(self.now(), seed, block_of)));
         Ok(LeftByCut { plan: self.plan.clone(), left, faults })
     }
 }

@@ -283,9 +283,9 @@ impl Drive {
     pub fn power_cut(&mut self, seed: u64) {
         self.cut_after = None;
         self.count_hits();
-        let (now, was_on) = (self.now(), self.is_on());
-        if let Some(faults) = self.faults.as_mut().filter(|_| was_on) {
-            faults.power_cut(now, seed);
+        let now = self.now();
+        if let (Some(faults), Power::On(host)) = (&mut self.faults, &self.power) {
+            faults.power_cut(now, seed, |sector| host.block_of(sector));
         }
         self.power = match std::mem::replace(&mut self.power, Power::Between) {
             Power::On(host) => {

@@ -191,6 +191,7 @@ fn faults_of_requests_are_drawn_beside_the_cuts_of_a_drive() {
         ("lose flushes", true),
         ("cut-unreadable share 50%", false),
         ("cut-old share 50%", true),
+        ("cut-old share 50% block", true),
         ("stall 1ms die 0 every 2ms", true),
         ("slow x40 die 1", true),
     ] {

@@ -198,7 +198,7 @@ pub const FAULTS: [FaultKind; 19] = [
 ];
 
 /// What may follow the name of a fault of requests, in any order, each with its meaning.
-pub const CLAUSES: [(&str, &str); 10] = [
+pub const CLAUSES: [(&str, &str); 11] = [
     ("reads writes trims flushes", "The requests that are hit. Several may be named."),
     ("in FROM..END", "Only requests with a sector in these bytes, for example `in 4KiB..1MiB` or `in 1GiB..`."),
     ("share P%", "Each of these requests with this chance."),
@@ -206,6 +206,11 @@ pub const CLAUSES: [(&str, &str); 10] = [
     ("for TIME", "The fault ends after this time."),
     ("every TIME", "The fault begins again after this time, with `stall` or with `for`."),
     ("unit SIZE", "After a power cut, sectors of an aligned unit of this size are damaged as one."),
+    (
+        "block",
+        "A power cut damages as one all sectors whose newest versions are in the same erase block. It spares trimmed \
+         sectors and sectors in a buffer.",
+    ),
     ("flushed", "A power cut damages flushed sectors as well, as a drive does that lies about flushes."),
     ("die N", "With `stall` and `slow`: all commands of this die, in place of requests."),
     ("seed N", "The seed of chances, bits and places. The default is the number of the fault."),
@@ -363,6 +368,7 @@ fn selection(words: &mut SplitWhitespace<'_>, may: &[HostOp], usual: &[HostOp]) 
             "every" => on.every = Some(time(next(words, "the time")?)?),
             "unit" => on.unit = unit(next(words, "the size")?)?,
             "die" => on.die = Some(die(next(words, "the number of the die")?)?),
+            "block" => on.block = true,
             "flushed" => on.flushed = true,
             "seed" => on.seed = Some(count(next(words, "the seed")?)?),
             word => {
@@ -399,6 +405,8 @@ fn check(effect: Effect, on: &Selection) -> Result<(), String> {
         }
         () if !effect.is_of_cuts() && on.flushed => "`flushed` belongs to power cuts: leave it out",
         () if !effect.is_of_cuts() && on.unit > 1 => "`unit` belongs to power cuts: leave it out",
+        () if on.block && !effect.is_of_cuts() => "`block` belongs to power cuts: leave it out",
+        () if on.block && on.unit > 1 => "`block` and `unit` say what is damaged as one: leave out one of them",
         () if on.every.is_some() && lasts.is_none() => "`every` needs `for`",
         () if on.every.zip(lasts).is_some_and(|(every, lasts)| every <= lasts) => {
             "`every` has to be longer than the fault lasts"

@@ -11,7 +11,7 @@ use engine::random::Stream;
 use nand::{DieTrouble, WaitVector};
 use simulator::{Completion, Completions};
 use std::collections::{BTreeMap, BTreeSet};
-use units::{DieId, HostOp, Nanos, Request, SECTOR_BYTES};
+use units::{BlockId, DieId, HostOp, Nanos, Request, SECTOR_BYTES};
 
 const SECTOR: usize = SECTOR_BYTES as usize;
 /// Tag of reads for stale contents.
@@ -476,8 +476,9 @@ impl Faults {
         }
     }
 
-    /// Power goes: no answer comes any more, and unflushed sectors are damaged.
-    pub fn power_cut(&mut self, now: Nanos, seed: u64) {
+    /// Power goes: no answer comes any more, and unflushed sectors are damaged. `block_of`: the erase block with the
+    /// newest version of a sector.
+    pub fn power_cut(&mut self, now: Nanos, seed: u64, block_of: impl Fn(u64) -> Option<BlockId>) {
         self.held.clear();
         self.altered.clear();
         self.no_room.clear();
@@ -490,11 +491,15 @@ impl Faults {
         for armed in self.armed.iter_mut().filter(|armed| armed.fault.effect.is_of_cuts()) {
             let HostFault { effect, on } = armed.fault;
             let seed = seed ^ on.seed.unwrap_or(armed.number.into()).rotate_left(32);
-            let is_hit = |sector: u64| {
-                let drawn =
-                    || Stream::new(seed ^ (sector / on.unit).rotate_left(16), "damage of a cut").chance(on.share);
-                (on.sectors.0..on.sectors.1).contains(&sector) && (on.share >= 1.0 || drawn())
+            // All sectors of one number share their fate.
+            let shared = |sector: u64| {
+                if on.block { block_of(sector).map(|block| block.0.into()) } else { Some(sector / on.unit) }
             };
+            let drawn = |number: u64| {
+                on.share >= 1.0 || Stream::new(seed ^ number.rotate_left(16), "damage of a cut").chance(on.share)
+            };
+            let is_hit =
+                |sector: u64| (on.sectors.0..on.sectors.1).contains(&sector) && shared(sector).is_some_and(drawn);
             let sectors = armed.unflushed.take();
             let damage = |sector: u64| match effect {
                 Effect::CutUnreadable => Some(Damage::Unreadable),
@@ -517,10 +522,10 @@ impl Faults {
     }
 
     /// The damage that a power cut would leave now, without any fault after it.
-    pub fn left_by_cut(&self, now: Nanos, seed: u64) -> Self {
+    pub fn left_by_cut(&self, now: Nanos, seed: u64, block_of: impl Fn(u64) -> Option<BlockId>) -> Self {
         let armed = self.armed.iter().filter(|armed| armed.fault.effect.is_of_cuts()).cloned().collect();
         let mut left = Self { armed, damaged: self.damaged.clone(), shape: self.shape, ..Self::default() };
-        left.power_cut(now, seed);
+        left.power_cut(now, seed, block_of);
         left.armed.clear();
         left
     }

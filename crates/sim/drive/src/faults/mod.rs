@@ -121,6 +121,8 @@ pub struct Selection {
     pub die: Option<u32>,
     /// A power cut damages sectors that were flushed as well.
     pub flushed: bool,
+    /// A power cut damages as one the sectors whose newest versions are in the same erase block.
+    pub block: bool,
 }
 
 /// The range of all sectors of any drive.
@@ -132,7 +134,7 @@ impl Selection {
         let ops = ops.iter().fold(0, |all, op| all | 1 << op.index());
         let (sectors, share, unit) = (EVERYWHERE, 1.0, 1);
         let (count, lasts, every, seed, die) = (None, None, None, None, None);
-        Self { ops, sectors, share, count, lasts, every, unit, seed, die, flushed: false }
+        Self { ops, sectors, share, count, lasts, every, unit, seed, die, flushed: false, block: false }
     }
 
     fn has(&self, op: HostOp) -> bool {
@@ -200,6 +202,9 @@ impl Display for HostFault {
         on.every.map_or(Ok(()), |time| write!(f, " every {}", exact_time(time)))?;
         if on.flushed {
             f.write_str(" flushed")?;
+        }
+        if on.block {
+            f.write_str(" block")?;
         }
         if on.unit > 1 {
             write!(f, " unit {}", quantity::exact_size(on.unit * SECTOR_BYTES))?;

@@ -34,11 +34,12 @@ fn each_example_is_read_and_written_as_the_same_fault() {
     let fault: Fault = all.replace("in 4KiB..1MiB ", "").parse().unwrap();
     assert_eq!(fault.to_string(), all.replace("in 4KiB..1MiB ", ""));
     let of_cuts = "cut-old in 4KiB.. share 50% flushed unit 64KiB";
+    let of_blocks = "cut-old share 50% flushed block";
     let of_a_die = "stall 200ms die 1 every 2s";
-    for text in [of_cuts, of_a_die] {
+    for text in [of_cuts, of_blocks, of_a_die] {
         assert_eq!(text.parse::<Fault>().unwrap().to_string(), text);
     }
-    let known = [all, of_cuts, of_a_die, "reads trims"].join(" ");
+    let known = [all, of_cuts, of_blocks, of_a_die, "reads trims"].join(" ");
     let words = CLAUSES.iter().filter_map(|(form, _)| form.split(' ').next());
     words.for_each(|word| assert!(known.contains(word), "{word} is not tried"));
 }
@@ -68,6 +69,9 @@ fn a_fault_that_makes_no_sense_is_refused_with_its_form() {
         ("slow x2 die 1 count 3", "a die has commands, and no requests"),
         ("stall 1s die one", "not a number of a die"),
         ("lose writes flushed", "`flushed` belongs to power cuts"),
+        ("lose writes block", "`block` belongs to power cuts"),
+        ("cut-old block unit 1MiB", "`block` and `unit` say what is damaged as one: leave out one of them"),
+        ("cut-old block 17", "`17` is not one of: reads writes"),
     ] {
         let problem = text.parse::<Fault>().unwrap_err();
         assert!(problem.contains(wanted) && problem.contains("; write `"), "{text}: {problem}");

@@ -5,7 +5,7 @@ use crate::Oracle;
 use crate::clocked::Clocked;
 use layer::Held;
 use nand::{PayloadId, Payloads};
-use units::{HostOp, Lpn, Request};
+use units::{BlockId, HostOp, Lpn, Request};
 
 /// Sectors of a request that are in its page number `page`, from the beginning of that page.
 fn within(request: &Request, page: u32, per_page: u64) -> std::ops::Range<u64> {
@@ -17,6 +17,14 @@ impl<F: Clocked> Drive<F> {
     /// The contents of a page (see [`layer::PageLayer::holds`]).
     pub fn holds(&self, page: Lpn) -> Held {
         self.top.holds(&self.flash, page)
+    }
+
+    /// The erase block with the newest version of a sector, counted as in [`nand::FlashState::blocks`]. `None`: memory
+    /// has it, or the sector holds nothing.
+    pub fn block_of(&self, sector: u64) -> Option<BlockId> {
+        let within = sector % (1 << self.page_shift);
+        let page = self.top.place_of(Lpn((sector >> self.page_shift) as u32), 1 << within)?;
+        Some(self.flash.state().geometry.block_of(page))
     }
 
     /// The most that a page of some sectors holds.

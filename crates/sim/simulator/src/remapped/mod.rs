@@ -22,7 +22,7 @@ use layer::Held;
 use nand::{TimedFlash, WaitVector};
 use remap::{Done, DriverPlan, HostDriver, HostReport, OpenError, Source, Submit};
 use std::io;
-use units::{HostOp, Lpn, Nanos, Request, SECTOR_BYTES};
+use units::{BlockId, HostOp, Lpn, Nanos, Request, SECTOR_BYTES};
 
 /// A driver without its device: it can be moved from one to another that holds the same.
 #[derive(Debug)]
@@ -136,6 +136,15 @@ impl<F: Clocked> Remapped<Drive<F>> {
             Source::Device { sector, .. } => {
                 self.device.holds_sectors(sector, self.driver.machine.front().shape().page_sectors)
             }
+        }
+    }
+
+    /// The erase block with the newest version of a sector of the host (see [`Drive::block_of`]).
+    pub fn block_of(&self, sector: u64) -> Option<BlockId> {
+        let per_page = u64::from(self.driver.machine.front().shape().page_sectors);
+        match self.driver.machine.locate((sector / per_page) as u32) {
+            Source::Zeros | Source::Memory { .. } => None,
+            Source::Device { sector: first, .. } => self.device.block_of(first + sector % per_page),
         }
     }
 }

@@ -127,6 +127,24 @@ fn unflushed_sectors_that_a_cut_has_damaged_fail_until_they_are_written() {
 }
 
 #[test]
+fn a_client_finds_erase_blocks_as_before_the_last_writes() {
+    let serving = Serving::begin(&small(&["--fault", "cut-old share 50% block"]));
+    client(&serving, "h.pwrite(b'f' * (1 << 20), 0); h.flush(); h.pwrite(b'v' * (1 << 20), 0)");
+    serving.ctl(&["power-cut", "5"]);
+    let hits = hits(&serving);
+    let mut wanted = vec![b'v'; 1 << 20];
+    for entry in &hits {
+        let [offset, length] = ["offset", "length"].map(|name| entry[name].as_u64().unwrap() as usize);
+        wanted[offset..offset + length].fill(b'f');
+    }
+    let runs: Vec<String> =
+        wanted.chunk_by(|one, next| one == next).map(|run| format!("b'{}' * {}", run[0] as char, run.len())).collect();
+    assert!(runs.len() > 1 && hits.iter().all(|entry| entry["kind"] == "cut-old"), "{hits:?}");
+    client(&serving, &format!("assert h.pread(1 << 20, 0) == {}", runs.join(" + ")));
+    serving.end();
+}
+
+#[test]
 fn the_log_of_faults_and_the_record_of_requests_tell_of_them_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let [log, trace] = ["log", "trace.csv"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
