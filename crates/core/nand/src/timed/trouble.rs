@@ -75,8 +75,8 @@ impl Chips {
         let now = self.schedule.now;
         for work in late {
             let due = Due::Die(work.die);
-            // A die that was suspended, or that works on something else, keeps its time.
-            if self.schedule.left(due) != work.until.checked_sub(now) {
+            // A die that has ended it, that was suspended, or that works on something else keeps its time.
+            if work.until < now || self.schedule.left(due) != Some(work.until - now) {
                 continue;
             }
             let mut here = self.schedule.troubles.all.iter().filter(|trouble| trouble.die.index() == work.die);

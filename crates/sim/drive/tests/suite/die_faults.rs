@@ -2,6 +2,7 @@
 
 use crate::small::small;
 use drive::{Completions, Drive, Fault};
+use engine::random::Stream;
 use units::{HostOp, Request};
 
 const PAGES: u64 = 64;
@@ -64,6 +65,28 @@ fn a_die_that_stalls_answers_when_the_stall_is_over_and_others_at_once() {
     assert!(early > 0 && late > 0 && early + late == PAGES as usize, "{early} early, {late} late");
     assert!(drive.now() - begun < 210_000_000, "a stall ends");
     assert!(times(&mut drive).iter().all(|time| *time < 1_000_000));
+}
+
+/// The late work of such a die was over, and its page on the channel: it was taken for work that goes on.
+#[test]
+fn a_fault_of_a_die_with_a_cache_is_taken_back_while_its_page_is_on_the_channel() {
+    for cache in ["flash.cache_read=true", "flash.cache_program=true"] {
+        let mut drive = small(&[cache, "flash.channels=1", "flash.dies_per_channel=2", "flash.bus_bandwidth=20MB/s"]);
+        let pages = drive.bytes() / 4096;
+        let mut random = Stream::new(1, "pages");
+        let mut completions = Completions::default();
+        for round in 0..200_u8 {
+            // Copies of the collection go on behind the last answer.
+            give(&mut drive, if round % 2 == 0 { "slow x4 die 0" } else { "off" });
+            for tag in 0..=random.below(24) as u32 {
+                let page = random.below(pages);
+                drive.submit(tag, &Request::of_bytes(HostOp::Write, page * 4096, 4096, false), &[round; 4096]).unwrap();
+            }
+            while drive.outstanding() > 0 {
+                drive.advance(&mut completions).unwrap();
+            }
+        }
+    }
 }
 
 #[test]
