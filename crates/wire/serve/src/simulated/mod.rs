@@ -3,7 +3,7 @@
 mod trims;
 
 use crate::fault_log::FaultLog;
-use crate::pieces::{PIECE, SLICE, ZEROS};
+use crate::pieces::{PIECE, SLICE};
 use crate::target::{Answer, Answers, Control, Order, OrderKind, Target};
 use crate::{logs, pulse, stats};
 use drive::{ActiveFault, Completions, Drive, DriveError, Fault, RunResult};
@@ -199,19 +199,6 @@ impl SimulatedDrive {
                 self.zeros(slot, last, end, order.fua)
             }
         }
-    }
-
-    /// Whether the drive promises to keep a write of these bytes whole, and it has several pages.
-    fn is_kept_whole(&self, from: u64, end: u64) -> bool {
-        let most = self.drive.promises().atomic_bytes;
-        most > u64::from(self.drive.page_bytes()) && from < end && from / most == (end - 1) / most
-    }
-
-    fn zeros(&mut self, slot: u32, from: u64, end: u64, fua: bool) -> Result<(), DriveError> {
-        (from..end).step_by(PIECE as usize).try_for_each(|at| {
-            let length = PIECE.min(end - at);
-            self.piece(slot, HostOp::Write, at, &ZEROS[..length as usize], length, fua)
-        })
     }
 
     /// Takes what the drive has done.

@@ -70,6 +70,19 @@ impl SimulatedDrive {
         }
         self.leave(slot);
     }
+
+    /// Whether the drive promises to keep a write of these bytes whole, and it has several pages.
+    pub(super) fn is_kept_whole(&self, from: u64, end: u64) -> bool {
+        let most = self.drive.promises().atomic_bytes;
+        most > u64::from(self.drive.page_bytes()) && from < end && from / most == (end - 1) / most
+    }
+
+    pub(super) fn zeros(&mut self, slot: u32, from: u64, end: u64, fua: bool) -> Result<(), DriveError> {
+        (from..end).step_by(PIECE as usize).try_for_each(|at| {
+            let length = PIECE.min(end - at);
+            self.piece(slot, HostOp::Write, at, &ZEROS[..length as usize], length, fua)
+        })
+    }
 }
 
 #[cfg(test)]
