@@ -137,7 +137,9 @@ mod tests {
     /// The first and the last page of such zeros lasted when they were answered, and those between when it was flushed.
     #[test]
     fn zeros_within_the_promise_of_the_drive_are_there_as_a_whole_or_not_at_all() {
-        let drive = Drive::new("page", &["drive.capacity=16MiB", "drive.atomic=16KiB"]).unwrap();
+        let room = "drive.over_provisioning=150%";
+        let small = ["drive.capacity=16MiB", "flash.pages_per_block=16", room, "drive.atomic=16KiB"];
+        let drive = Drive::new("page", &small).unwrap();
         let mut target = SimulatedDrive::new(drive, Pace::Off);
         target.drive.write(0, &[7; 16384]).unwrap();
         target.drive.flush().unwrap();
