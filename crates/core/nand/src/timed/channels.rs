@@ -80,7 +80,7 @@ struct Channel {
 #[derive(Clone, Debug)]
 pub(super) struct Channels {
     all: Vec<Channel>,
-    /// By turn; those that are not booked mean nothing.
+    /// By turn; bookings of turns without a place mean nothing.
     bookings: Vec<Booking>,
     /// Commands go before data that waits.
     commands_first: bool,

@@ -9,14 +9,14 @@
 //! 4. After a power cut a part counts only if its group is whole. A group is whole if each of its parts is on flash,
 //!    or is replaced by a newer version that counts, or by a tombstone.
 //! 5. Parts that do not count stay on flash. The host may then write the pages whose parts are missing, and the group
-//!    would look whole after the next power cut. So before the first change after a power cut, what counts instead of
-//!    such a part is programmed again, under the number after the one of its group, which nothing else has. The oldest
-//!    group comes first, and each is on flash before the next one: what is programmed for one would make an older one
-//!    look whole.
+//!    would look whole after the next power cut. So before the first change after a power cut, the version that counts
+//!    instead of such a part is programmed again, under the number after the one of its group, which nothing else has.
+//!    The oldest group comes first, and each is on flash before the next one: the programs for one would make an older
+//!    one look whole.
 //!
-//! *Protects*: what a group replaces is on flash as long as a part of the group is not. A group that was whole once is
-//! whole after every power cut: its marks stay on copies, and the newest version of a page, or its tombstone, is always
-//! on flash.
+//! *Protects*: a version that a group replaces is on flash as long as a part of the group is not. A group that was
+//! whole once is whole after every power cut: its marks stay on copies, and the newest version of a page, or its
+//! tombstone, is always on flash.
 
 use super::PageMap;
 use super::access::{MapAccess, Use};
@@ -40,7 +40,7 @@ const PART_BITS: u32 = 9;
 /// Most pages of a group.
 pub const MOST_PAGES: u32 = 1 << PART_BITS;
 
-/// The token of the join that renews what counts instead of parts of broken groups.
+/// The token of the join that renews the versions that count instead of parts of broken groups.
 pub(super) const RENEWAL: Token = 1;
 
 /// Which part of a group a version is.
@@ -76,7 +76,7 @@ fn mark_of(number: u64) -> Option<Mark> {
 /// A group whose parts are not all on flash.
 #[derive(Debug)]
 struct Group {
-    /// Its logical pages.
+    /// The logical pages of its parts.
     pages: Range<u32>,
     /// Parts that are not on flash, issued or not.
     missing: u32,
@@ -93,15 +93,15 @@ pub(crate) struct Groups {
     /// Pages of an aligned window in which no write is torn; 1: each page by itself.
     window: u32,
     open: Slots<Group>,
-    /// What is still to be programmed before the drive may change.
+    /// Versions to be programmed before the drive may change.
     broken: Broken,
-    /// What counts instead of broken parts is being programmed.
+    /// The versions that count instead of broken parts are being programmed.
     renewing: bool,
     /// The data of those programs.
     lent: Vec<PayloadId>,
     /// A write waits until a group is whole.
     awaited: bool,
-    /// A group ended.
+    /// The last part of a group is on flash.
     ended: bool,
     /// Pages taken for the group that is being written, and whether one opened its block: memory that is used again.
     taken: Vec<(Ppn, bool)>,
@@ -216,7 +216,7 @@ impl Groups {
         self.open.iter().any(|(_, group)| group.held.contains(&page))
     }
 
-    /// What groups replace is at another page, because its program failed.
+    /// A version that a group replaces is at another page, because its program failed.
     pub fn move_hold<F: Flash>(&mut self, flash: &mut F, from: Ppn, to: Ppn) {
         let holders: Vec<u32> =
             self.open.iter().filter(|(_, group)| group.held.contains(&from)).map(|(number, _)| number).collect();
@@ -376,8 +376,8 @@ impl<A: MapAccess> PageMap<A> {
         }
     }
 
-    /// Programs again what counts instead of parts of broken groups. `false`: that is not done, and whoever asks for a
-    /// change of the drive is told when there is room.
+    /// Programs again the versions that count instead of parts of broken groups. `false`: that is not done, and whoever
+    /// asks for a change of the drive is told when there is room.
     #[cold]
     pub(super) fn renew<F: Flash>(&mut self, flash: &mut F) -> bool {
         while !self.groups.renewing {
@@ -427,7 +427,7 @@ impl<A: MapAccess> PageMap<A> {
     }
 }
 
-/// Logical pages with parts of broken groups that are newer than what counts, by the sequence number of the group.
+/// Logical pages with parts of broken groups newer than the version that counts, by the sequence number of the group.
 pub(super) type Broken = BTreeMap<u64, BTreeSet<Lpn>>;
 
 /// A group of which a power cut left something.

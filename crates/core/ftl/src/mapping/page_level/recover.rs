@@ -261,9 +261,9 @@ impl<V: OldVersions> Recovery<'_, V> {
         true
     }
 
-    /// Unmaps what a newer tombstone names. A page without any version left needs no tombstone, unless parts of a group
-    /// may be on flash that the tombstone replaces a part of. Returns the number
-    /// of the trim that each page's state is due to.
+    /// Unmaps the pages that a newer tombstone names. A page without any version left needs no tombstone, unless parts
+    /// of a group may be on flash that the tombstone replaces a part of. Returns the number of the trim that each
+    /// page's state is due to.
     fn apply_tombstones(&mut self, newest: &mut [Newest], metadata: &[Ppn]) -> Vec<Option<u64>> {
         let mut by: Vec<Option<(u64, u32)>> = vec![None; newest.len()];
         let mut slots = Vec::new();
