@@ -14,7 +14,7 @@ use crate::config::flash_keys::MOST_PAGE;
 use buffer::ACKNOWLEDGED_ON_FLASH;
 use ftl::alloc::{FRONTIERS, Frontiers, PLACEMENTS, Placement};
 use ftl::mapping::{KEY, MOST_GROUP_PAGES, SLC_CACHED, mappings};
-use layer::{ATOMIC, Parameter, ParameterKind, UNIT, Value, page_key};
+use layer::{ATOMIC, Condition, Parameter, ParameterKind, UNIT, page_key};
 use units::{SECTOR_BYTES, quantity};
 
 /// Most bytes of an atomic write: clients' requests reach the drive in pieces of this size.
@@ -121,11 +121,7 @@ impl DrivePlan {
         } else if self.array.forgets {
             Some(format!("memory forgets pages that are answered; set {PROTECTED} to \"true\""))
         } else if SLC_CACHED.holds(ATOMIC, values) {
-            let is_set = |key: &&str| match values.get(key) {
-                Some(Value::Whole(blocks)) => *blocks > 0,
-                Some(Value::Real(share)) => *share > 0.0,
-                _ => false,
-            };
+            let is_set = |key: &&'static str| Condition::above_zero(key).holds(ATOMIC, values);
             let set: Vec<_> = ["ftl.slc.share", "ftl.slc.blocks"].into_iter().filter(is_set).collect();
             Some(format!("pages move from the SLC cache; set {} to \"0\"", set.join(" and ")))
         } else if FRONTIERS.read(values) == Frontiers::Shared {

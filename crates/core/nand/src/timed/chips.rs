@@ -268,9 +268,7 @@ impl Chips {
         let allowed = match self.options.suspend {
             SuspendOption::Off => false,
             SuspendOption::Erase => kind == Kind::Erase,
-            SuspendOption::ProgramErase => {
-                matches!(kind, Kind::Erase | Kind::Program | Kind::Gathered)
-            }
+            SuspendOption::ProgramErase => matches!(kind, Kind::Erase | Kind::Program | Kind::Gathered),
         };
         let Some(left) = self.schedule.left(Due::Die(index)).filter(|_| allowed) else { return };
         let until = self.until_step(die.array, kind, left);
