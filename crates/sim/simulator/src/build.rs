@@ -439,9 +439,6 @@ impl DrivePlan {
         let has_contents = keys::CONTENTS.read(&self.config.values) != ContentsKind::None;
         // The map in both directions; 16 bytes a sector of what is expected.
         let maps = 4 * (user + pages);
-        // A preconditioned state is kept as well.
-        let is_kept = keys::PRECONDITION.read(&self.config.values) != crate::config::Precondition::None;
-        let maps = if is_kept { 2 * maps } else { maps };
         let expected = if has_contents && !carries { 16 * self.host_sectors() } else { 0 };
         // Kind, logical page and sequence number of each page.
         let areas = if has_contents { 13 * pages } else { 0 };

@@ -225,9 +225,24 @@ mod tests {
     use crate::config::Setting;
 
     fn plan(capacity: u64) -> DrivePlan {
-        let settings = [("drive.capacity", format!("{capacity}B")), ("drive.precondition", "none".to_owned())];
+        plan_in_state(capacity, "none")
+    }
+
+    fn plan_in_state(capacity: u64, state: &str) -> DrivePlan {
+        let spare = ("drive.over_provisioning", "8%".to_owned());
+        let settings = [("drive.capacity", format!("{capacity}B")), spare, ("drive.precondition", state.to_owned())];
         let settings = settings.map(|(key, value)| Setting::new(key, &value, "a test"));
         DrivePlan::new(Config::load("page", &settings).unwrap()).unwrap()
+    }
+
+    /// The tables of a drive in use were claimed twice: 7 TiB were refused where 20 GB were free.
+    #[test]
+    fn a_drive_in_use_is_not_refused_where_its_tables_fit() {
+        let whole = 7_u64 << 40;
+        for state in ["fill", "overwrite"] {
+            let [at_once, _] = plan_in_state(whole, state).least_table_bytes(false);
+            assert!(at_once <= 20_000_000_000, "{state}: {at_once} bytes");
+        }
     }
 
     /// Two runs of a sweep began at once, each found enough, and both were ended.
