@@ -145,6 +145,14 @@ fn reads_after_a_power_cut_outlast_a_failed_repair() {
     }
 }
 
+/// A power cut within an erase left a superblock without valid pages and with three free places, which the host went on
+/// with. It was too full for a write, and no victim as it was open.
+#[test]
+fn an_elastic_drive_goes_on_behind_an_erase_that_was_cut() {
+    let campaign = Campaign { layers: Layers::mapping("page"), ..Campaign::new(0, 1) };
+    campaign.live(40, &mut Tally::default()).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
 #[test]
 fn a_campaign_repeats_exactly() {
     let run = || format!("{:?}", run(Campaign::new(8000, 77)));

@@ -3,7 +3,7 @@
 
 use super::grid::Superblock;
 use super::log::Log;
-use super::space::{KEPT, STREAMS};
+use super::space::{self, KEPT, STREAMS};
 use crate::FtlContext;
 use crate::gc::{Keys, VictimPolicy, VictimView, build_victim};
 use engine::random::Stream;
@@ -130,18 +130,15 @@ impl Collector {
     /// go round for ever.
     fn choose(&mut self, state: &FlashState, log: &Log) -> Option<Superblock> {
         let (all, room) = (log.grid.live_pages(), log.room(state));
-        let least = log.grid.with_parity(1);
         let whole = log.grid.pages_left(state, None);
         log.grid.valid_counts(&log.pages, &mut self.valid);
         self.keys.clear();
         self.keys.resize(self.valid.len(), Keys::NO_CANDIDATE);
         for victim in log.space.candidates(&log.pages) {
-            let takes = log.grid.with_parity(self.valid[victim.index()]);
             // Few have lost a block, and to look for them takes time.
             let is_damaged = log.space.is_damaged(victim);
             let left = if is_damaged { log.grid.pages_left(state, Some(victim)) } else { whole };
-            let gained = left.saturating_sub(takes);
-            if takes <= room && gained >= least {
+            if let Some(gained) = gain(log, self.valid[victim.index()], left, room) {
                 self.keys[victim.index()] = all - gained;
             }
         }
@@ -166,13 +163,15 @@ impl Collector {
         Some(Superblock(pick as u32))
     }
 
-    /// Whether collection, which was stuck, may go on at the cost of parities: those pages are written once more as
-    /// soon as there is room.
+    /// Whether collection, which was stuck, may go on: with what the host fills no further, or else at the cost of
+    /// parities. Pages without one are written once more as soon as there is room.
     pub fn press(&mut self, state: &FlashState, log: &mut Log) -> bool {
-        let is_stuck =
-            log.space.free() == 0 && log.stripes.is_quiet() && self.emptied.is_empty() && log.space.being_erased() == 0;
-        if !is_stuck {
+        let is_at_rest = log.stripes.is_quiet() && self.emptied.is_empty();
+        if !is_at_rest || log.space.free() > KEPT || log.space.being_erased() > 0 {
             return false;
+        }
+        if log.space.free() > 0 {
+            return self.victim.is_none() && Self::give_up_rest(state, log);
         }
         if log.space.is_pressed() {
             let room = log.open_room(state);
@@ -189,6 +188,22 @@ impl Collector {
             }
         }
         true
+    }
+
+    /// Closes the superblock of the host where too little of it is left for a page of the host, and where collecting
+    /// it gives room: a power cut within its erase leaves such ones. `false`: there is none.
+    fn give_up_rest(state: &FlashState, log: &mut Log) -> bool {
+        let Some(open) = log.space.open(space::Stream::Host) else { return false };
+        if log.has_place(state, space::Stream::Host) || log.stripes.number(space::Stream::Host).is_some() {
+            return false;
+        }
+        let left = log.grid.pages_left(state, Some(open.superblock));
+        let room = log.room(state) - log.space.rest(&log.grid, state, space::Stream::Host).count() as u32;
+        let gives = gain(log, log.valid_count(open.superblock), left, room).is_some();
+        if gives {
+            log.space.close_open(&mut log.pages, space::Stream::Host);
+        }
+        gives
     }
 
     /// Erases superblocks that nobody needs any more. `true`: one is free now.
@@ -213,4 +228,12 @@ impl Collector {
         }
         log.space.free() > before
     }
+}
+
+/// Pages that collecting a superblock gives room for beyond its `valid` ones, which take `room` with their parities;
+/// `left`: pages that it has. `None`: less than a page and its parity, or there is no room for them.
+fn gain(log: &Log, valid: u32, left: u32, room: u32) -> Option<u32> {
+    let takes = log.grid.with_parity(valid);
+    let gained = left.saturating_sub(takes);
+    (takes <= room && gained >= log.grid.with_parity(1)).then_some(gained)
 }
