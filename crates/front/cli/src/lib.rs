@@ -8,6 +8,7 @@ mod browser;
 mod commands;
 mod failure;
 mod given;
+mod junit;
 mod library;
 mod names;
 mod output;

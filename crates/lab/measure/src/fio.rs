@@ -4,6 +4,8 @@ use crate::MeasureError;
 use crate::experiments::Closed;
 use crate::nbd_client::Client;
 use std::io::Read;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,6 +18,12 @@ const LONGEST: u64 = 7 * 86400;
 const WRITERS: u32 = 256;
 /// Time between two entries of the log that a transient is taken from, ms.
 const LOG_MS: u64 = 50;
+
+/// Runs a command. Its input ends with this program, however that ends: then the command is killed, and the folder of
+/// its log, if it has one, is removed.
+const GUARDED: &str = "exec 9<&0; log=$1; shift; \"$@\" 9<&- < /dev/null & fio=$!; \
+    (read -r _ <&9; kill -9 \"$fio\"; [ -z \"$log\" ] || rm -rf \"$log\") > /dev/null 2>&1 & guard=$!; exec 9<&-; \
+    wait \"$fio\"; status=$?; kill \"$guard\" 2> /dev/null; exit \"$status\"";
 
 /// fio on a target.
 pub(crate) struct Fio {
@@ -58,7 +66,7 @@ impl Fio {
         if !closed.is_fill {
             command.args(["--time_based".to_owned(), format!("--runtime={}", self.seconds)]);
         }
-        self.run(command, if closed.is_fill { LONGEST } else { self.seconds + SLACK }, stop)
+        self.run(&command, None, if closed.is_fill { LONGEST } else { self.seconds + SLACK }, stop)
     }
 
     /// `bytes` of random writes at full speed: a rate for each window of [`fit::WINDOWS`] in a drive write.
@@ -71,7 +79,7 @@ impl Fio {
         command.args(["--name=measure", "--rw=randwrite", "--bs=4k", "--norandommap"]);
         command.args([format!("--iodepth={depth}"), format!("--io_size={bytes}")]);
         command.args([format!("--write_iops_log={}", log.display()), format!("--log_avg_msec={LOG_MS}")]);
-        self.run(command, LONGEST, stop)?;
+        self.run(&command, Some(folder.path()), LONGEST, stop)?;
         let path = log.with_file_name("transient_iops.1.log");
         let text = std::fs::read_to_string(&path)
             .map_err(|error| MeasureError::Failed(format!("{} could not be read: {error}", path.display())))?;
@@ -87,7 +95,7 @@ impl Fio {
         command.args(["--bs=4k", "--name=writers", "--rw=randwrite", "--rate_process=poisson"]);
         command.args([format!("--rate_iops={writes_per_second}"), format!("--iodepth={WRITERS}")]);
         command.args(["--name=client", "--rw=randrw", "--rwmixread=50", "--iodepth=1"]);
-        self.run(command, self.seconds + SLACK, stop)
+        self.run(&command, None, self.seconds + SLACK, stop)
     }
 
     /// fio with what all experiments have.
@@ -101,10 +109,17 @@ impl Fio {
         command
     }
 
-    /// Runs it. What it prints is its JSON.
-    fn run(&self, mut command: Command, limit: u64, stop: &AtomicBool) -> Result<String, MeasureError> {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let mut child = child.map_err(|error| absent(&error))?;
+    /// Runs it; `log`: the folder of its log. What it prints is its JSON.
+    fn run(
+        &self,
+        command: &Command,
+        log: Option<&Path>,
+        limit: u64,
+        stop: &AtomicBool,
+    ) -> Result<String, MeasureError> {
+        let mut child = guarded(command, log).spawn().map_err(|error| absent(&error))?;
+        // Ends the command where this function ends early.
+        let _input = child.stdin.take();
         let begin = Instant::now();
         // Both are read as it runs: it would wait for ever behind a pipe that is full.
         let out = child.stdout.take().map(collect);
@@ -133,6 +148,15 @@ impl Fio {
         let size = exact_size(self.size);
         Err(MeasureError::Failed(format!("fio ended with {status} on {size}: {first}")))
     }
+}
+
+/// A command that ends with this program. It does not hear Ctrl-C: this program does.
+fn guarded(command: &Command, log: Option<&Path>) -> Command {
+    let mut guarded = Command::new("sh");
+    guarded.args(["-c", GUARDED, "sh"]).arg(log.unwrap_or(Path::new("")));
+    guarded.arg(command.get_program()).args(command.get_args());
+    guarded.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    guarded
 }
 
 fn absent(error: &std::io::Error) -> MeasureError {
@@ -180,6 +204,29 @@ fn windows(log: &str, requests: f64, most: usize) -> Result<Vec<f64>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A killed `measure` left fio writing to the device, for as long as the experiment lasted.
+    #[test]
+    fn a_command_ends_with_the_program_that_began_it() {
+        let log = tempfile::tempdir().unwrap();
+        let path = log.path().join("log");
+        std::fs::create_dir(&path).unwrap();
+        let mut sleep = Command::new("sleep");
+        sleep.arg("1000");
+        let mut child = guarded(&sleep, Some(&path)).spawn().unwrap();
+        assert_eq!(child.try_wait().unwrap(), None, "it runs as long as its input is open");
+        drop(child.stdin.take()); // as it is closed when this process is killed
+        assert_eq!(child.wait().unwrap().code(), Some(128 + 9));
+        let begin = Instant::now();
+        while path.exists() {
+            assert!(begin.elapsed() < Duration::from_secs(20), "the folder of its log is there");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let mut child = guarded(Command::new("sh").args(["-c", "echo told; exit 3"]), None).spawn().unwrap();
+        let _input = child.stdin.take();
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!((ended.status.code(), ended.stdout.as_slice()), (Some(3), b"told\n".as_slice()));
+    }
 
     #[test]
     fn windows_of_requests_come_out_of_a_log_by_time() {

@@ -181,6 +181,16 @@ impl Judged {
         }
     }
 
+    /// The subject: a stack, or a combination of a sweep.
+    pub fn of(&self) -> &str {
+        &self.of
+    }
+
+    /// The limit of this verdict.
+    pub fn limit(&self) -> &Limit {
+        &self.limit
+    }
+
     /// The failed figure, with its value and its limit.
     pub fn sentence(&self) -> String {
         let Self { limit: Limit { text, subject, value: limit, .. }, of, value } = self;

@@ -10,7 +10,7 @@ use units::{Nanos, quantity};
 const WARRANTY: &str = "5y";
 
 /// Options of a simulated drive, which have no meaning for the logs of a real one.
-const RUNS: [&str; 14] = [
+const RUNS: [&str; 15] = [
     "names",
     "stack",
     "price",
@@ -21,6 +21,7 @@ const RUNS: [&str; 14] = [
     "requests",
     "format",
     "fail_if",
+    "junit",
     "out",
     "per_day",
     "warranty",

@@ -4,6 +4,7 @@ mod drawing;
 mod fitting;
 mod fsyncs;
 mod jobs;
+mod limiting;
 mod living;
 mod serving;
 mod sweeping;
@@ -13,6 +14,7 @@ pub use drawing::TimelineArguments;
 pub use fitting::{FitArguments, MeasureArguments};
 pub use fsyncs::FsyncsArguments;
 pub use jobs::FIRST_STEPS;
+pub use limiting::LimitArguments;
 pub use living::{LifeArguments, LivesArguments};
 pub use serving::{
     CtlArguments, HardCheckArguments, HardCommand, HardFormatArguments, HardServeArguments, ServeArguments,
@@ -24,7 +26,6 @@ pub use torturing::TortureArguments;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use sweep::Limit;
 use trace::formats::{Allocator, OddLines};
 
 /// A flash drive, simulated from the host request down to the flash cell array.
@@ -140,16 +141,6 @@ pub struct ManArguments {
 
 /// Heading of options that few users need.
 const ADVANCED: &str = "Advanced options";
-
-/// Limits on figures, for scripts and pipelines.
-#[derive(Debug, Args)]
-pub struct LimitArguments {
-    /// Exit with code 8 if this is true, for example 'write.p99 > 5ms'; may be given several times. Figures have
-    /// the names of result.json or of the columns of a sweep; lives have tbw, dwpd, years and `cost_per_year`
-    /// (docs/guides/ci.md).
-    #[arg(long, value_name = "EXPRESSION", value_parser = Limit::parse)]
-    pub fail_if: Vec<Limit>,
-}
 
 /// Arguments that `run`, `compare` and `life` share.
 #[derive(Debug, Args)]

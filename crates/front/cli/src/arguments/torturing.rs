@@ -33,7 +33,8 @@ pub struct TortureArguments {
     /// Change a key, for example --set drive.capacity=64MiB; may be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// The promise of the drive about writes that need not last yet.
+    /// The promise of the drive about writes that need not last yet. The default is the weakest one, even if the
+    /// simulated drive keeps more: a program that holds with it holds on any drive.
     #[arg(help_heading = ADVANCED, long, value_name = "NAME", default_value = "any-order",
         value_parser = PossibleValuesParser::new(Guarantee::TABLE.map(|(name, _, _)| name)))]
     pub guarantee: String,
@@ -92,6 +93,9 @@ pub struct TortureArguments {
     /// into this folder.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write the verdict into this file as `JUnit` XML.
+    #[arg(help_heading = ADVANCED, long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

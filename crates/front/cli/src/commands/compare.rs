@@ -61,7 +61,7 @@ pub fn execute(arguments: &CompareArguments) -> Result<(), Failure> {
     compared.unrepeated.map_or(Ok(()), |error| Err(kept(Failure::from(error), "; ", &keeping)))?;
     // Whoever compares them once more wants them measured once more.
     keeping.forget();
-    judged.verdict()
+    judged.verdict(&shared.limits)
 }
 
 /// Prints a comparison, and writes its files.

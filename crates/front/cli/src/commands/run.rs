@@ -63,7 +63,7 @@ pub fn execute(arguments: &RunArguments) -> Result<(), Failure> {
     }
     results::verdict(&[&result])?;
     again.map_or(Ok(()), |again| repeated(&again, &result, shared.quiet))?;
-    judged.verdict()
+    judged.verdict(&shared.limits)
 }
 
 /// Says whether a run gave what it gave before.

@@ -198,7 +198,7 @@ fn finish(grid: &Grid, outcomes: &[Option<Outcome>], folder: &Path, arguments: &
     results::tell(folder, arguments.quiet);
     stopped()?;
     problem(outcomes).map_or(Ok(()), |problem| Err(Failure::failed(problem)))?;
-    judged.verdict()
+    judged.verdict(&arguments.limits)
 }
 
 /// The verdicts of limits on each combination that has ended: one that failed has no figures, and so fails.

@@ -3,12 +3,13 @@
 use super::{results, sweep};
 use crate::arguments::TortureArguments;
 use crate::failure::{Failure, INTEGRITY, INTERRUPTED};
-use crate::{output, settings, watch};
-use std::path::PathBuf;
+use crate::{junit, output, settings, watch};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use torture::{Commands, Guarantee, Lie, Recording, Torture};
+use torture::{Commands, Guarantee, Lie, Recording, Torture, Tried};
 
 pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
+    junit::check(arguments.junit.as_deref())?;
     let torture = asked(arguments)?;
     // It may lie in the folder of --out, whose files are moved away next.
     let read = |path: &PathBuf| {
@@ -48,6 +49,9 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
         }
     }
     let is_interrupted = watch::is_stopped();
+    if let Some(path) = arguments.junit.as_deref().filter(|_| !is_interrupted) {
+        write_junit(path, &tried, &arguments.check)?;
+    }
     output::print(&tried.report(|report| {
         if arguments.json { format!("{:#}\n", report.to_json()) } else { report.to_text(is_interrupted) }
     }))?;
@@ -57,6 +61,15 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
         () => return Ok(()),
     };
     Err(Failure { code, message: String::new() })
+}
+
+/// The verdict as one test, which has the name of the check.
+fn write_junit(path: &Path, tried: &Tried, check: &str) -> Result<(), Failure> {
+    let found = tried.exploration.found.as_ref();
+    let problem = found.map(|found| format!("{}\n\n{}", found.why, tried.to_text()));
+    let of = "states after power cuts".to_owned();
+    let test = junit::Test { of, name: check.to_owned(), problem, seconds: Some(tried.seconds) };
+    junit::write(path, "nandarium torture", std::iter::once(test))
 }
 
 /// What the arguments ask for, checked.

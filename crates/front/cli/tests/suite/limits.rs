@@ -51,6 +51,33 @@ fn each_stack_of_a_comparison_and_each_life_has_its_limits() {
     assert_eq!((&told["limits"][0]["figure"], &told["limits"][0]["value"]), (&"tbw".into(), &told["tbw"]["estimate"]));
 }
 
+#[test]
+fn verdicts_of_limits_are_tests_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("limits.xml");
+    let path = file.to_str().unwrap();
+    let limits = ["--fail-if", "write.p99 > 1ns", "--fail-if", "waf > 1000", "--junit", path];
+    let judged = said(run_tiny(&[&["--workload", "uniform-write", "-q"], &limits[..]].concat()));
+    assert_eq!(judged.code, 8, "{}", judged.err);
+    let text = std::fs::read_to_string(&file).unwrap();
+    for part in [
+        "tests=\"2\"",
+        "failures=\"1\"",
+        "<testcase name=\"not write.p99 &gt; 1ns\" classname=\"page\">",
+        "<failure message=\"page: write_p99_ns is ",
+        "<testcase name=\"not waf &gt; 1000\" classname=\"page\"/>",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let nowhere = folder.path().join("none").join("limits.xml");
+    for command in [&["run", "--fail-if", "waf > 2"][..], &["torture", "--workload", "true", "--check", "true"]] {
+        let refused = said(nandarium(&[command, &["--junit", nowhere.to_str().unwrap()]].concat()));
+        assert!(refused.code == 2 && refused.err.contains("there is no folder"), "{}", refused.err);
+    }
+    let alone = said(nandarium(&["run", "--junit", path]));
+    assert!(alone.code == 2 && alone.err.contains("--fail-if"), "{}", alone.err);
+}
+
 /// The plan of a sweep over one axis of a small drive.
 fn plan_over(folder: &Path, axis: &str) -> PathBuf {
     let plan = folder.join("plan.toml");

@@ -49,10 +49,14 @@ fn a_check_that_is_content_holds_and_one_that_is_not_is_told_with_what_was_lost(
     let number = failure["state"].to_string();
     let kept = Path::new(out).join("recording");
     // As the message says, with all options of before: the recording lies in the folder of --out.
-    let again = ["--json", "--out", out, "--replay", &number, "--recording", kept.to_str().unwrap()];
+    let tests = folder.path().join("torture.xml");
+    let [kept, tests] = [&kept, &tests].map(|path| path.to_str().unwrap());
+    let again = ["--json", "--out", out, "--replay", &number, "--recording", kept, "--junit", tests];
     let (code, again, _) = torture(&[&["--workload", "exit 1"], &options[2..5], &again].concat());
     let again: serde_json::Value = serde_json::from_str(&again).unwrap();
     assert_eq!((code, &again["failure"]["lost"]), (3, &failure["lost"]), "its number finds it again");
+    let tests = std::fs::read_to_string(tests).unwrap();
+    assert!(tests.contains("failures=\"1\"") && tests.contains("<failure message=\"it is gone"), "{tests}");
 }
 
 /// The recording of a check that holds was not kept, so that no other machine could make a part of the checks.
@@ -246,7 +250,7 @@ fn files_that_were_synced_survive_on_ext4_and_without_barriers_they_do_not() {
     assert_eq!(code, 0, "{stdout}{stderr}");
     for which in ["7 40", "all 2/5"] {
         let (code, stdout, stderr) = run("ext4:barrier=0", which, "400");
-        assert!(code == 3 && stdout.contains("possible") || stdout.contains("synced"), "{stdout}{stderr}");
+        assert!(code == 3 && (stdout.contains("possible") || stdout.contains("synced")), "{stdout}{stderr}");
     }
 }
 
