@@ -247,7 +247,7 @@ notebooks: python-test ## run the worked examples and keep what they show
 lint: $(EMBEDDED) $(INSTALLED) ## clippy and the type checker
 	$(CARGO) fmt --all -- --check
 	$(if $(TESTED),,$(CARGO) clippy --workspace --all-targets -- -D warnings)
-	$(CARGO) clippy -p nandarium-drive -- -D warnings # without the codecs that other crates turn on
+	$(CARGO) clippy -p nandarium-drive -p nandarium-torture --no-default-features -- -D warnings # without what other crates turn on
 	cd web && npm run --silent check
 	@if git rev-parse --git-dir >/dev/null 2>&1 && git diff --quiet HEAD -- $(WEB) && ! git diff --quiet HEAD -- 'crates/*/*/pages'; then \
 	  echo "the pages in git are behind their sources: commit crates/*/*/pages" >&2; exit 1; fi

@@ -494,8 +494,8 @@ impl Tried {
         self.report(|report| report.to_text(false))
     }
 
-    /// Writes `torture.json`, `torture.html` and the recording into a folder; of a failure, also what the drive held
-    /// before and after it (`before.img`, `after.img`).
+    /// Writes `torture.json`, `torture.html` (feature `page`) and the recording into a folder; of a failure, also the
+    /// contents of the drive before and after it (`before.img`, `after.img`).
     ///
     /// # Errors
     /// A file cannot be written.
@@ -505,9 +505,9 @@ impl Tried {
             std::fs::write(&path, text).map_err(|error| TortureError::unwritten(&path, error))
         };
         std::fs::create_dir_all(folder).map_err(|error| TortureError::unwritten(folder, error))?;
-        let [document, page] = self.report(|report| [format!("{:#}\n", report.to_json()), report.to_page()]);
-        write("torture.json", document)?;
-        write("torture.html", page)?;
+        write("torture.json", self.report(|report| format!("{:#}\n", report.to_json())))?;
+        #[cfg(feature = "page")]
+        self.report(|report| write("torture.html", report.to_page()))?;
         let path = folder.join("recording");
         self.recording.write_to(&path).map_err(|error| TortureError::unwritten(&path, error))?;
         let Some(found) = &self.exploration.found else { return Ok(()) };

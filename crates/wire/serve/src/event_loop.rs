@@ -121,6 +121,7 @@ impl Door {
     }
 
     /// Whether a connection may wait.
+    #[cfg(feature = "watch")]
     pub fn is_ready(&self) -> bool {
         self.is_ready
     }
@@ -179,6 +180,7 @@ impl Peer {
     }
 
     /// Writes no more; the other side learns that.
+    #[cfg(feature = "watch")]
     pub fn finish(&self) {
         // Whoever has left does not hear it.
         let _ = self.stream.finish();

@@ -32,7 +32,11 @@ mod sockets;
 mod spin;
 mod stats;
 mod target;
+#[cfg(feature = "watch")]
 mod viewers;
+#[cfg(feature = "watch")]
+mod watched;
+#[cfg(feature = "watch")]
 mod watching;
 
 pub use guests::{Device, Guest, Wake};
@@ -44,4 +48,5 @@ pub use simulated::{Pace, SimulatedDrive};
 pub use sockets::{Address, ServeError};
 pub use stats::STATS_SCHEMA;
 pub use target::{Answer, Answers, Control, Order, OrderKind, Target};
+#[cfg(feature = "watch")]
 pub use watching::Watching;

@@ -1,6 +1,6 @@
 //! The loop: sockets, connections, requests, answers.
 
-use crate::control::{Controller, Watched, Wish};
+use crate::control::{Controller, Wish};
 use crate::event_loop::{Door, EventLoop, Kind, Peer, free_place, subject};
 use crate::guests::{Device, Guest, Wake};
 use crate::orders::{answer_at_once, cost_of, moved_by, order_of};
@@ -8,7 +8,11 @@ use crate::record::Record;
 use crate::shares::Shares;
 use crate::sockets::{Address, Listener, ServeError, Sockets};
 use crate::target::{Answers, Order, OrderKind, Target};
+#[cfg(feature = "watch")]
 use crate::viewers::Viewers;
+#[cfg(feature = "watch")]
+use crate::watched::Watched;
+#[cfg(feature = "watch")]
 use live::{Access, Kept};
 use mio::Events;
 use mio::event::Event;
@@ -42,7 +46,23 @@ pub struct ServerOptions {
     /// Clients may only read.
     pub read_only: bool,
     /// Where browsers and Prometheus watch, if they may.
+    #[cfg(feature = "watch")]
     pub watch: Option<Access>,
+}
+
+impl ServerOptions {
+    /// An export of this name, and nothing else.
+    pub fn new(address: Address, name: &str) -> Self {
+        Self {
+            address,
+            control: None,
+            name: name.to_owned(),
+            description: String::new(),
+            read_only: false,
+            #[cfg(feature = "watch")]
+            watch: None,
+        }
+    }
 }
 
 struct Client {
@@ -85,6 +105,7 @@ pub struct Server<'a> {
     event_loop: EventLoop,
     door: Door,
     control: Option<Door>,
+    #[cfg(feature = "watch")]
     watch: Option<(Viewers, Kept)>,
     clients: Vec<Option<Client>>,
     controllers: Vec<Option<Controller>>,
@@ -125,6 +146,7 @@ impl<'a> Server<'a> {
         let door = event_loop.open(listener, Kind::Client)?;
         let control = options.control.as_ref().map(|path| sockets.bind(path)).transpose()?;
         let control = control.map(|listener| event_loop.open(listener, Kind::Controller)).transpose()?;
+        #[cfg(feature = "watch")]
         let viewers = options.watch.clone().map(|access| Viewers::bind(access, &event_loop)).transpose()?;
         Ok(Self {
             target,
@@ -132,6 +154,7 @@ impl<'a> Server<'a> {
             event_loop,
             door,
             control,
+            #[cfg(feature = "watch")]
             watch: viewers.map(|viewers| (viewers, Kept::default())),
             clients: Vec::new(),
             controllers: Vec::new(),
@@ -159,6 +182,7 @@ impl<'a> Server<'a> {
     }
 
     /// The address of the page that watches, as a browser takes it, with the token if there is one.
+    #[cfg(feature = "watch")]
     pub fn watch_url(&self) -> Option<String> {
         self.watch.as_ref().map(|(viewers, _)| viewers.url())
     }
@@ -223,7 +247,11 @@ impl<'a> Server<'a> {
                 self.on_event(event);
             }
             self.accept();
-            wait = [self.serve(), self.serve_viewer()].into_iter().flatten().min();
+            wait = self.serve();
+            #[cfg(feature = "watch")]
+            {
+                wait = [wait, self.serve_viewer()].into_iter().flatten().min();
+            }
             self.relieve();
         }
         self.hang_up();
@@ -242,7 +270,10 @@ impl<'a> Server<'a> {
             }
             (Kind::Controller, Some(place)) => self.command(place),
             (Kind::Controller, None) => self.control.iter_mut().for_each(Door::note),
+            #[cfg(feature = "watch")]
             (Kind::Viewer, place) => self.watch.iter_mut().for_each(|(viewers, _)| viewers.note(place, event)),
+            #[cfg(not(feature = "watch"))]
+            (Kind::Viewer, _) => {}
             (Kind::Wake, _) => {}
         }
     }
@@ -266,6 +297,7 @@ impl<'a> Server<'a> {
     }
 
     /// Viewers share the thread of the drive: one of them has its turn, and the loop goes on.
+    #[cfg(feature = "watch")]
     fn serve_viewer(&mut self) -> Option<Duration> {
         let (viewers, kept) = self.watch.as_mut()?;
         let mut watched = Watched { target: self.target, wish: Wish::Nothing };
@@ -537,6 +569,9 @@ impl<'a> Server<'a> {
         self.controllers.iter_mut().flatten().for_each(Controller::send);
         self.controllers.clear();
         self.guest = None;
-        self.watch = None;
+        #[cfg(feature = "watch")]
+        {
+            self.watch = None;
+        }
     }
 }

@@ -3,7 +3,7 @@
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -111,18 +111,21 @@ impl Listener {
 /// A connected socket.
 pub(crate) trait Stream: Source + Read + Write + Send {
     /// Says that no more follows.
+    #[cfg(feature = "watch")]
     fn finish(&self) -> io::Result<()>;
 }
 
 impl Stream for UnixStream {
+    #[cfg(feature = "watch")]
     fn finish(&self) -> io::Result<()> {
-        self.shutdown(Shutdown::Write)
+        self.shutdown(std::net::Shutdown::Write)
     }
 }
 
 impl Stream for TcpStream {
+    #[cfg(feature = "watch")]
     fn finish(&self) -> io::Result<()> {
-        self.shutdown(Shutdown::Write)
+        self.shutdown(std::net::Shutdown::Write)
     }
 }
 

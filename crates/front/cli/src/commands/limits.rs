@@ -43,7 +43,7 @@ impl Limits {
         }
     }
 
-    /// Says it to whoever reads exit codes, and in the file of `--junit`.
+    /// The verdict on all, also as the file of `--junit`.
     ///
     /// # Errors
     /// Limits are reached: each with its figure. Or the file cannot be written.

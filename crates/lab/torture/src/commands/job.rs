@@ -82,14 +82,8 @@ impl Job<'_> {
         writer: PipeWriter,
     ) -> Result<Ending, TortureError> {
         let socket = self.folder.path().join("drive.sock");
-        let options = ServerOptions {
-            address: Address::Unix(socket.clone()),
-            control: None,
-            name: "nandarium".to_owned(),
-            description: "a drive under torture".to_owned(),
-            read_only: false,
-            watch: None,
-        };
+        let description = "a drive under torture".to_owned();
+        let options = ServerOptions { description, ..ServerOptions::new(Address::Unix(socket.clone()), "nandarium") };
         let mut server = Server::new(target, &options).map_err(TortureError::failed)?;
         let child = self.folder.spawn(&mut self.command(&server.uri(), &socket, writer));
         let unstarted = |error| TortureError::Failed(format!("{}: sh could not be started: {error}", self.option));

@@ -1,5 +1,6 @@
 //! The findings, as text, as JSON and as a page.
 
+#[cfg(feature = "page")]
 mod page;
 
 use crate::explore::{Exploration, kind_in_words, outcome_in_words};
@@ -150,6 +151,7 @@ impl Report<'_> {
     }
 
     /// A page with the last requests before the cut, and their fate.
+    #[cfg(feature = "page")]
     pub fn to_page(&self) -> String {
         page::render(self)
     }

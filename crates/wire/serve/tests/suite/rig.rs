@@ -97,14 +97,8 @@ pub struct Serving {
 
 /// How the tests serve: a socket for clients and one for commands in a folder.
 pub fn options(folder: &Path) -> ServerOptions {
-    ServerOptions {
-        address: Address::Unix(folder.join("nbd")),
-        control: Some(folder.join("ctl")),
-        name: "toy".to_owned(),
-        description: String::new(),
-        read_only: false,
-        watch: None,
-    }
+    let address = Address::Unix(folder.join("nbd"));
+    ServerOptions { control: Some(folder.join("ctl")), ..ServerOptions::new(address, "toy") }
 }
 
 impl Serving {

@@ -122,14 +122,8 @@ impl Serving {
     fn begin<T: Target>(target: impl FnOnce(Arc<Gate>) -> T + Send + 'static) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (gate, stop) = (Arc::new(Gate::default()), Arc::new(AtomicBool::new(false)));
-        let options = ServerOptions {
-            address: Address::Unix(folder.path().join("nbd")),
-            control: Some(folder.path().join("ctl")),
-            name: "toy".to_owned(),
-            description: String::new(),
-            read_only: false,
-            watch: None,
-        };
+        let address = Address::Unix(folder.path().join("nbd"));
+        let options = ServerOptions { control: Some(folder.path().join("ctl")), ..ServerOptions::new(address, "toy") };
         let (tell, told) = mpsc::channel();
         let (stops, opens, path) = (Arc::clone(&stop), Arc::clone(&gate), folder.path().join("vm"));
         let thread = std::thread::spawn(move || {

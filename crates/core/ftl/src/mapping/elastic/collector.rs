@@ -163,7 +163,7 @@ impl Collector {
         Some(Superblock(pick as u32))
     }
 
-    /// Whether collection, which was stuck, may go on: with what the host fills no further, or else at the cost of
+    /// Whether collection, which was stuck, may go on: with the rest of the host's superblock, or else at the cost of
     /// parities. Pages without one are written once more as soon as there is room.
     pub fn press(&mut self, state: &FlashState, log: &mut Log) -> bool {
         let is_at_rest = log.stripes.is_quiet() && self.emptied.is_empty();
