@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _nandarium, _shown
+from ._scratch import scratch_folder
 from ._sweep import AnyPlan, SweepProgress, SweepResult, Workers, carry_out, chosen, connected, is_client, read
 from ._table import Table
 from ._values import Settings, path_of, threads_of, whole
@@ -169,7 +170,7 @@ def optimize(
     space = _Space(read(plan, settings), objectives)
     with ExitStack() as ending:
         ending.enter_context(_quiet())
-        used = folder or Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="nandarium-")))
+        used = folder or ending.enter_context(scratch_folder())
         _check_folder(used)
         # Left trials are settled and new ones drawn by what is there: one at a time.
         ending.enter_context(_alone(used / f"study-{space.identity}.lock"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _executor, _nandarium, _plot, _shown
+from ._scratch import scratch_folder
 from ._table import Table
 from ._values import Settings, pairs, path_of, threads_of, toml_of
 from .errors import ClusterError, ConfigError, SimulationError
@@ -173,9 +173,9 @@ class _Kept:
     def __init__(self, swept: _nandarium.Swept | _Kept) -> None:
         self._runs, self._combinations = swept.runs(), swept.combinations()
         self._counts, self._text, self._problem, self._document = swept.counts(), swept.text(), swept.problem(), swept.document()
-        with tempfile.TemporaryDirectory(prefix="nandarium-") as folder:
-            swept.write(folder)
-            self._files = {name: zlib.compress((Path(folder) / name).read_bytes()) for name in self.FILES}
+        with scratch_folder() as folder:
+            swept.write(os.fspath(folder))
+            self._files = {name: zlib.compress((folder / name).read_bytes()) for name in self.FILES}
 
     def runs(self) -> list[tuple[str, str, Any]]:
         return self._runs
@@ -254,7 +254,7 @@ def sweep(
     folder = out_folder(plan, out)
     grid = planned.grid()
     with ExitStack() as ending:
-        used = folder or Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="nandarium-")))
+        used = folder or ending.enter_context(scratch_folder())
         swept = carry_out(grid, used, workers, jobs, progress, None, is_kept=folder is not None)
         if folder:
             swept.write(os.fspath(folder))

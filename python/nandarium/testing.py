@@ -6,11 +6,10 @@ pytest finds it by itself once the package is installed. docs/guides/ci.md has a
 from __future__ import annotations
 
 import json
-import shutil
+import os
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
 from functools import wraps
@@ -21,6 +20,7 @@ import pytest
 
 from ._life import life
 from ._run import AnyStack, compare, run
+from ._scratch import MARK, scratch_folder
 from ._stack import Stack
 from ._torture import Tortured
 from ._torture import torture as _torture
@@ -59,7 +59,7 @@ def _kept(call: Callable[_Given, _Told], keep: Callable[[object], object]) -> Ca
 
 
 class ServedDrive:
-    """A drive that `nandarium serve` offers on a unix socket until the end of a test.
+    """A drive that `nandarium serve` offers on a unix socket until the end of a test, or of the tests' process.
 
     Attributes:
         path: the socket.
@@ -74,7 +74,7 @@ class ServedDrive:
         self._said = folder / "said"
         command = [sys.executable, "-m", "nandarium", "serve", "--stack", str(folder / "stack.toml"), "--socket", str(self.path), "--quiet", *given]
         with self._said.open("wb") as said:
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env={**os.environ, MARK: str(folder)})
         end = time.monotonic() + READY_WITHIN
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > end:
@@ -149,15 +149,14 @@ def nandarium_drive(request: pytest.FixtureRequest) -> Iterator[ServedDrive]:
     marker = request.node.get_closest_marker("nandarium")
     options = {} if marker is None else marker.kwargs
     # The folder of a test may be too deep for the path of a socket.
-    folder = Path(tempfile.mkdtemp(prefix="nandarium-"))
-    try:
+    with scratch_folder() as folder:
         drive = ServedDrive(folder, options.get("stack", "page"), options.get("settings", {}))
         shown = request.node.stash.setdefault(_shown, [])
         shown.append(lambda: ("nandarium drive", json.dumps(drive.ctl("smart"), indent=2)))
-        yield drive
-        drive.end()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            yield drive
+        finally:
+            drive.end()
 
 
 @pytest.fixture(name="torture")

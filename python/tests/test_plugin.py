@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from documents import ROOT, blocks
 
 DRIVE = '{"drive.capacity": "64MiB", "flash.channels": 2, "flash.dies_per_channel": 2, "flash.pages_per_block": 64}'
@@ -86,6 +91,80 @@ def test_misses(nandarium_drive):
 def test_a_drive_that_cannot_begin_is_an_error_with_its_words(tmp_path: Path) -> None:
     done = outcome_of(tmp_path, 'import pytest\n\n@pytest.mark.nandarium(settings={"drive.capactiy": "1GiB"})\ndef test_it(nandarium_drive): pass\n')
     assert "1 error" in done.stdout and "did you mean `drive.capacity`" in done.stdout
+
+
+SERVED = f"""
+import os, time, pytest
+
+@pytest.mark.nandarium(stack="page", settings={DRIVE})
+def test_waits(nandarium_drive):
+    child = os.fork()
+    if child == 0:
+        try:
+            time.sleep(60)  # with a copy of each pipe of its parent
+        finally:
+            os._exit(0)
+    with open("made", "w") as file:
+        file.write(str(child))
+    os.rename("made", "ready")
+    time.sleep(60)
+"""
+# A folder is there at the time of the first progress.
+SWEPT = f"""
+import time, nandarium as nd
+
+def ready(done, runs):
+    open("ready", "w").close()
+    time.sleep(60)
+
+if __name__ == "__main__":
+    nd.sweep({{"stacks": ["page"], "set": {DRIVE}}}, progress=ready)
+"""
+COMMANDS = """
+import nandarium as nd
+nd.torture("touch ready; sleep 60", "true", settings={"drive.capacity": "64MiB"})
+"""
+
+
+def with_temporary(folder: Path) -> set[int]:
+    """The processes with this folder for their temporary files."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"TMPDIR={folder}\0".encode() in (process / "environ").read_bytes():
+                found.add(int(process.name))
+        except OSError:
+            pass  # it has ended, or it is of another user
+    return found
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=["killed", "terminated", "interrupted"])
+@pytest.mark.parametrize("text", [SERVED, SWEPT, COMMANDS], ids=["served", "swept", "commands"])
+def test_a_process_that_ends_early_leaves_no_process_and_no_file(text: str, how: signal.Signals, tmp_path: Path) -> None:
+    scratch, ready = tmp_path / "tmp", tmp_path / "ready"
+    scratch.mkdir()
+    (tmp_path / "test_mine.py").write_text(text)
+    command = ["-m", "pytest", "-p", "no:cacheprovider", "test_mine.py"] if text is SERVED else ["test_mine.py"]
+    environment = {**os.environ, "TMPDIR": str(scratch)}
+    with (tmp_path / "said").open("wb") as said:
+        process = subprocess.Popen([sys.executable, *command], cwd=tmp_path, env=environment, stdout=said, stderr=said, start_new_session=True)
+    try:
+        end = time.monotonic() + 60
+        while not ready.exists():
+            assert process.poll() is None and time.monotonic() < end, (tmp_path / "said").read_text()
+            time.sleep(0.02)
+        own = {int(number) for number in ready.read_text().split()}
+        assert any(scratch.iterdir()) and len(with_temporary(scratch)) > 1
+        # Ctrl-C reaches the whole group, and other signals one process.
+        (os.killpg if how is signal.SIGINT else os.kill)(process.pid, how)
+        process.wait(timeout=30)
+        end = time.monotonic() + 10
+        while (left := [*(with_temporary(scratch) - own), *scratch.iterdir()]) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not left
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_the_guide_runs(tmp_path: Path) -> None:
