@@ -15,7 +15,7 @@ WEB_SOURCES := $(shell find web/src web/build.mjs web/package-lock.json crates/l
 INSTALLED := web/node_modules/.package-lock.json
 
 .PHONY: tools release packages demo build test rust-build rust-test web-test python-environment lint bench bench-sizes bench-serving vhost-test crash torture fuzz golden pages tidy docs book rustdoc setup locked validation page-test python-test python-costs notebooks \
-  dist dist-test wheel samples-test
+  dist dist-test wheel sdist samples-test
 
 build: tools $(EMBEDDED) ## everything, release mode
 	$(CARGO) build --release -p nandarium
@@ -178,7 +178,7 @@ MACHINE := $(shell uname -m)
 GNU := $(MACHINE)-unknown-linux-gnu
 DIST := dist
 
-dist: $(EMBEDDED) ## what users get: a static program and a wheel, in dist/
+dist: $(EMBEDDED) ## what users get: a static program, a wheel and the sources of the Python package, in dist/
 	@[[ -n "$(PYTHON)" ]] || { echo "the wheel needs Python 3.11 or newer with the module venv: install it (apt-get install python3-venv)," \
 	  "or give its path: make dist PYTHON=/path/to/python3" >&2; exit 1; }
 	rm -rf $(DIST) && mkdir $(DIST)
@@ -196,6 +196,7 @@ dist: $(EMBEDDED) ## what users get: a static program and a wheel, in dist/
 	profile="$$(realpath -m $(TARGET)/profile/$(GNU).profdata)"; \
 	[[ ! -f "$$profile" ]] || export RUSTFLAGS="-Cprofile-use=$$profile"; \
 	$(MAKE) --no-print-directory wheel
+	$(MAKE) --no-print-directory sdist
 	python/tests/wheel.sh $(DIST)/*.whl "$(PYTHON)" $(GLIBC) $(DIST)/nandarium-$(MACHINE)-linux
 	cd $(DIST) && sha256sum * > SHA256SUMS && cat SHA256SUMS
 
@@ -206,15 +207,24 @@ WHEEL_TARGET ?= $(GNU)
 WHEEL_TAG ?= manylinux_$(subst .,_,$(GLIBC))
 WHEEL_PROFILE ?= dist
 
+# maturin in an environment of its own.
+define MATURIN
+[[ -x $(TARGET)/maturin/bin/python ]] || "$(PYTHON)" -m venv $(TARGET)/maturin
+$(TARGET)/maturin/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r python/requirements-dist.txt
+PATH="$$(realpath $(TARGET)/maturin/bin):$$PATH" maturin
+endef
+
 wheel: $(EMBEDDED) ## the wheel alone, in dist/
 	@[[ -d "$$(rustc --print target-libdir --target $(WHEEL_TARGET))" ]] || { \
 	  echo "rustc has no $(WHEEL_TARGET) here: rustup target add $(WHEEL_TARGET)" >&2; exit 1; }
-	[[ -x $(TARGET)/maturin/bin/python ]] || "$(PYTHON)" -m venv $(TARGET)/maturin
-	$(TARGET)/maturin/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r python/requirements-dist.txt
-	PATH="$$(realpath $(TARGET)/maturin/bin):$$PATH" maturin build --quiet --profile $(WHEEL_PROFILE) --zig --compatibility $(WHEEL_TAG) \
+	$(MATURIN) build --quiet --profile $(WHEEL_PROFILE) --zig --compatibility $(WHEEL_TAG) \
 	  --target $(WHEEL_TARGET) --interpreter "$(PYTHON)" --out $(DIST)
 
-dist-test: dist ## both where no toolchain is: an empty root folder, and a Debian made for it (as root)
+# With the built pages, so that it compiles with Rust alone.
+sdist: $(EMBEDDED) ## the sources of the Python package alone, in dist/
+	$(MATURIN) sdist --out $(DIST)
+
+dist-test: dist ## all of it where no toolchain is: an empty root folder, and a Debian; the sources where no Node.js is (as root)
 	python/tests/dist.sh $(DIST) "$(PYTHON)"
 
 # Crates of the tests and the wheel are not for a registry of crates.
@@ -230,7 +240,8 @@ release: packages dist ## what is published, built and checked; says what is lef
 	grep -q '^repository = ' Cargo.toml || echo "- Write the address of the repository into [workspace.package] of Cargo.toml, and inherit it in each crate."; \
 	[[ -z "$$(git status --porcelain)" ]] || echo "- Commit what differs from the last commit (git status)."; \
 	echo "- Tag the commit: git tag v$$version"; \
-	echo "- Publish the crates, the wheel, and the program with its sums: cargo publish --workspace; twine upload $(DIST)/*.whl; $(DIST)/SHA256SUMS"
+	echo "- Publish the crates, the wheel with its sources, and the program with its sums: cargo publish --workspace;" \
+	  "twine upload $(DIST)/*.whl $(DIST)/*.tar.gz; $(DIST)/SHA256SUMS"
 
 # Not part of `make test`: it takes some minutes, and databases that not every machine has.
 samples-test: $(BUILT) python-test ## the commands of samples/torture, with each store that can be had
