@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from documents import ROOT, blocks
@@ -171,5 +172,20 @@ def test_the_guide_runs(tmp_path: Path) -> None:
     page = (ROOT / "docs/guides/ci.md").read_text(encoding="utf-8")
     examples = [block.body for block in blocks(page) if block.file == "test_drive.py"]
     assert len(examples) == 1
-    done = outcome_of(tmp_path, examples[0], "--strict-markers")
-    assert done.returncode == 0 and "3 passed" in done.stdout, done.stdout
+    (tmp_path / "test_drive.py").write_text(examples[0])
+    (command,) = [block.body for block in blocks(page) if "--junitxml" in block.body]
+
+    def tested() -> tuple[int, ElementTree.Element]:
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTEST_ADDOPTS": "--strict-markers -p no:cacheprovider"}
+        done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        return done.returncode, ElementTree.parse(tmp_path / "report.xml").getroot()
+
+    code, report = tested()
+    names = ["test_commits_are_fast", "test_a_flush_survives_a_power_cut", "test_a_log_keeps_its_promises"]
+    assert code == 0 and [case.get("name") for case in report.iter("testcase")] == names
+    assert not list(report.iter("failure")) and not list(report.iter("error"))
+    # The log without its flush.
+    (tmp_path / "test_drive.py").write_text(examples[0].replace("            disk.flush()\n", ""))
+    code, report = tested()
+    (failure,) = report.iter("failure")
+    assert code == 1 and re.search(r"FAILS in state \d+: AssertionError: record \d+ is gone", failure.text or ""), failure.text
