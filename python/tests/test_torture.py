@@ -246,3 +246,9 @@ def test_file_operations_on_littlefs_survive_unless_its_driver_leaves_out_flushe
     assert code == 0, told
     code, told = in_process("littlefs_in_process.py", "1", "60", "3000", "careless")
     assert code == 3 and "operations" in told, told
+
+
+def test_each_seeded_bug_is_found_in_process_and_no_correct_program_is_blamed() -> None:
+    done = subprocess.run([sys.executable, SAMPLES / "seeded.py", "in process"], capture_output=True, text=True, timeout=300)
+    rows = [line for line in done.stdout.splitlines() if line.endswith(" s |")]
+    assert done.returncode == 0 and sum("| state " in row for row in rows) == 10 and sum("| nothing, " in row for row in rows) == 2, done.stdout + done.stderr
