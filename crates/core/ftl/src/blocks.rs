@@ -55,6 +55,25 @@ impl BlockTable {
         self.keys[self.geometry.block_of(page).index()] -= 1;
     }
 
+    /// Valid pages of one block, in ascending order and without another one between them, become invalid; as many
+    /// pages of another block from `to` on become valid.
+    pub fn move_run(&mut self, from: &[u32], to: Ppn) {
+        let [Some(first), Some(last)] = [from.first(), from.last()] else { return };
+        let (block, count) = (self.geometry.block_of(Ppn(*first)), from.len() as u32);
+        let mut cleared = 0;
+        each_word(*first, last - first + 1, |word, mask| {
+            cleared += (self.valid[word] & mask).count_ones();
+            self.valid[word] &= !mask;
+        });
+        assert!(cleared == count, "of block {block} {cleared} pages became invalid, and {count} were moved");
+        self.keys[block.index()] -= count as i16;
+        each_word(to.0, count, |word, mask| {
+            debug_assert!(self.valid[word] & mask == 0, "a page behind page {to} became valid twice");
+            self.valid[word] |= mask;
+        });
+        self.keys[self.geometry.block_of(to).index()] += count as i16;
+    }
+
     /// Whether a page is valid.
     #[inline(always)]
     pub fn is_valid(&self, page: Ppn) -> bool {
@@ -224,6 +243,17 @@ impl BlockTable {
     }
 }
 
+/// Calls `action` for each word of a bitmap that `count` bits from `first` on, at least one, have a share of.
+#[inline]
+fn each_word(first: u32, count: u32, mut action: impl FnMut(usize, u64)) {
+    let last = first + count - 1;
+    for word in first / 64..=last / 64 {
+        let from = if word == first / 64 { u64::MAX << (first % 64) } else { u64::MAX };
+        let to = if word == last / 64 { u64::MAX >> (63 - last % 64) } else { u64::MAX };
+        action(word as usize, from & to);
+    }
+}
+
 /// Whether a key in [`BlockTable::keys`] belongs to a candidate.
 #[inline]
 pub(crate) fn key_is_candidate(key: i16) -> bool {
@@ -257,6 +287,27 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_run_moves_as_its_pages_do_one_by_one(
+            pages in prop::collection::btree_set(0..11_u32, 1..11),
+            gap in 0..11_u32,
+        ) {
+            let count = pages.len() as u32;
+            let (from, to) = (pages.iter().map(|page| 3 * 11 + page).collect::<Vec<_>>(), 9 * 11 + gap.min(11 - count));
+            let [mut one_by_one, mut together] = [0, 1].map(|_| table());
+            for table in [&mut one_by_one, &mut together] {
+                for page in from.iter().copied().chain([2 * 11 + 10, 4 * 11]) {
+                    table.validate(Ppn(page));
+                }
+            }
+            for (page, target) in from.iter().zip(to..) {
+                one_by_one.invalidate(Ppn(*page));
+                one_by_one.validate(Ppn(target));
+            }
+            together.move_run(&from, Ppn(to));
+            prop_assert_eq!(format!("{together:?}"), format!("{one_by_one:?}"));
+        }
+
         #[test]
         fn pages_are_valid_and_blocks_are_candidates_as_in_plain_sets(
             steps in prop::collection::vec((0..176_u32, 0..6_u8), 0..400),

@@ -10,7 +10,7 @@
 //! compiled, because counting is the fastest thing the simulator does.
 
 use crate::flash::{
-    Awaits, Cancel, Closed, CommandId, Completion, CopyWay, Event, Flash, JoinId, Outcome, Owner, PageCopy,
+    Awaits, Cancel, Closed, CommandId, Completion, CopyRun, CopyWay, Event, Flash, JoinId, Outcome, Owner, PageCopy,
     PageProgram, Program, ProgramFailure, Read, Token,
 };
 use crate::memory::Memory;
@@ -343,6 +343,23 @@ impl<M: Meter> Flash for CountedFlash<M> {
         }
     }
 
+    fn copy_run(&mut self, run: &CopyRun<'_>) -> bool {
+        if !self.ends_at_once() || !self.state.copy_plain(run) {
+            return false;
+        }
+        let sectors = self.state.geometry.sectors_per_page() as u8;
+        for _ in run.from {
+            match run.way {
+                CopyWay::Channel => {
+                    self.meter.read(run.cause, sectors);
+                    self.meter.program(run.cause);
+                }
+                CopyWay::Plane => self.meter.copyback(run.cause),
+            }
+        }
+        true
+    }
+
     #[inline]
     fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome {
         let row = self.state.blocks.begin_erase(block);
@@ -404,6 +421,11 @@ impl<M: Meter> Flash for CountedFlash<M> {
     fn notify_late(&mut self, owner: Owner, page: Ppn, token: Token) -> bool {
         self.late.push_back((owner, Event::Notified { token, page }));
         true
+    }
+
+    #[inline]
+    fn ends_at_once(&self) -> bool {
+        self.state.is_plain() && self.failed.is_empty()
     }
 
     #[inline]

@@ -223,6 +223,19 @@ impl PageCopy {
     }
 }
 
+/// Copies of pages of one block to consecutive pages of another one, in this order.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyRun<'a> {
+    /// Numbers of the pages that are copied.
+    pub from: &'a [u32],
+    /// Page to program first; must be the next one of its block, which has room for all.
+    pub to: Ppn,
+    /// Cause of the commands, for counters.
+    pub cause: Cause,
+    /// Whether the data goes through the controller.
+    pub way: CopyWay,
+}
+
 /// The operation of a layer that a command is all of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
@@ -384,6 +397,12 @@ pub trait Flash: 'static {
     fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome;
     /// Copies a page. The copy ends when its program ends.
     fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome;
+    /// Copies pages one after the other, which nobody hears of. Only flash that [`Flash::ends_at_once`] does so.
+    /// `false`: nothing was done.
+    #[inline]
+    fn copy_run(&mut self, _run: &CopyRun<'_>) -> bool {
+        false
+    }
     /// Erases a block once nothing needs it any more; the owner hears [`Event::Erased`] unless
     /// the outcome is `Done`.
     fn erase(&mut self, owner: Owner, block: BlockId, cause: Cause) -> Outcome;
@@ -410,6 +429,11 @@ pub trait Flash: 'static {
     fn blocks_mut(&mut self) -> BlockUse<'_>;
     /// The description of a failed program.
     fn failure(&self, failed: CommandId) -> ProgramFailure;
+    /// Whether each read, program and copy ends where it is issued, moves no contents and cannot fail.
+    #[inline]
+    fn ends_at_once(&self) -> bool {
+        false
+    }
     /// Whether a page that a layer has placed may read as anything but zeros.
     fn may_hold_bytes(&self, page: Ppn) -> bool {
         self.state().may_hold_bytes(page)

@@ -26,8 +26,9 @@ pub use contents::{Contents, ContentsKind, KeptBlock, Mirror, Oob, PageKind};
 pub use counted::CountedFlash;
 pub use fault::FaultPlan;
 pub use flash::{
-    Awaits, Backlog, Cancel, Cancelled, Closed, CommandId, Completion, CopyWay, Event, Flash, JoinId, Operation,
-    Outcome, Owner, PageCopy, PageProgram, Program, ProgramFailure, Read, Ticket, Token, WaitList, WaitVector,
+    Awaits, Backlog, Cancel, Cancelled, Closed, CommandId, Completion, CopyRun, CopyWay, Event, Flash, JoinId,
+    Operation, Outcome, Owner, PageCopy, PageProgram, Program, ProgramFailure, Read, Ticket, Token, WaitList,
+    WaitVector,
 };
 pub use memory::Memory;
 pub use meter::{Meter, MeteredFlash, ServiceMeter, Span};

@@ -151,6 +151,32 @@ impl Pages {
         self.blocks.validate(to);
     }
 
+    /// How many of these pages of a block, from the first on, are newest versions to be moved: valid, in ascending
+    /// order, no tombstone. Their map entries are brought into the cache. Where no old version is kept.
+    #[inline]
+    pub fn movable(&self, pages: &[u32]) -> usize {
+        let mut least = 0;
+        let moves = |page: &&u32| {
+            let back = self.back(Ppn(**page));
+            units::prefetch(&self.map, back.bits() as usize);
+            let is_next = **page >= std::mem::replace(&mut least, **page);
+            is_next && !back.is_tombstone() && self.blocks.is_valid(Ppn(**page))
+        };
+        pages.iter().take_while(moves).count()
+    }
+
+    /// Newest versions of one block, as [`Pages::movable`] finds them, move to the pages of another block from `to` on.
+    pub fn relocate_run(&mut self, from: &[u32], to: Ppn) {
+        for (target, page) in (to.0..).map(Ppn).zip(from) {
+            let word = self.back[*page as usize];
+            let logical = Back::from_word(word).bits();
+            debug_assert!(self.find(Lpn(logical)) == Some(Ppn(*page)), "page {page} is not the newest version");
+            self.map[logical as usize] = Entry::page(target).word();
+            self.back[target.index()] = word;
+        }
+        self.blocks.move_run(from, to);
+    }
+
     /// `to` holds what `from` held, be it an old version or a tombstone.
     pub fn stand_in(&mut self, from: Ppn, to: Ppn) {
         debug_assert!(self.blocks.is_valid(from), "page {from} holds nothing that another page could hold for it");

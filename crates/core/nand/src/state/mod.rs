@@ -13,6 +13,7 @@ mod ageing;
 mod blocks;
 mod cut;
 mod laws;
+mod plain;
 
 pub use ageing::{Ageing, AgeingOptions, Ages, Correction, ErrorRate, RefreshLimits, lost_share};
 pub use blocks::{BlockRow, BlockUse, Blocks};
@@ -292,26 +293,6 @@ impl FlashState {
         row.pin();
         self.blocks.taken(was_free);
         block
-    }
-
-    /// Programs a page at once where nothing can go wrong: no contents, no faults, a usable block.
-    /// `false`: nothing was done, take the careful way.
-    #[inline(always)]
-    pub(crate) fn program_plain(&mut self, page: Ppn, cause: Cause) -> bool {
-        let block = self.geometry.block_of(page);
-        let row = self.blocks.at(block);
-        if !self.plain || row.flags & !USABLE != 0 {
-            return false;
-        }
-        let next = block.0 * self.geometry.pages_per_block + u32::from(row.issued);
-        assert!(next == page.0, "program of page {page} of block {block}, but page {next} is next");
-        let was_free = row.issued == 0;
-        row.issued += 1;
-        row.done = row.issued;
-        self.blocks.taken(was_free);
-        self.counters.programs[cause.index()] += 1;
-        self.mix(u64::from(page.0));
-        true
     }
 
     /// Completes the program of a page whose block has reached it.

@@ -1,15 +1,17 @@
 //! Garbage collection and wear levelling: cursors over victims, a window of copies for each lane.
 
-use super::access::MapAccess;
+use super::access::{MapAccess, Sharing};
 use super::collector::{Collector, GcContext};
 use super::entry::{Back, Occupant};
 use super::old_versions::{Met, OldVersions};
 use super::{Heard, PageMap};
-use nand::{CopyWay, Flash, Outcome, PageCopy};
+use nand::{CopyRun, CopyWay, Flash, Outcome, PageCopy};
 use units::{Cause, Ppn};
 
 /// Map entries fetched ahead of the copy that changes them.
 const LOOK_AHEAD: usize = 16;
+/// Pages that move together at most: so many map entries stay in the processor's cache.
+const MOST_TOGETHER: u32 = 128;
 
 /// How issuing copies ended.
 enum Window {
@@ -83,6 +85,9 @@ impl<A: MapAccess> PageMap<A> {
     #[inline]
     fn copy_window<F: Flash>(&mut self, flash: &mut F, lane: usize) -> Window {
         loop {
+            if self.relocate_run(flash, lane) {
+                continue;
+            }
             let cursor = &self.space.lanes[lane].cursor;
             let Some(collection) = cursor.collection() else { return Window::Waits };
             if cursor.copies_under_way() >= self.settings.window {
@@ -132,6 +137,32 @@ impl<A: MapAccess> PageMap<A> {
         let lane = self.space.lanes.of(page);
         self.space.lanes.cursor(lane).keeps_pace();
         self.collect(flash, lane);
+    }
+
+    /// Moves the next pages of a lane's collection together, where copies end at once and none waits for the host.
+    /// `false`: none was moved, and the next one goes alone.
+    #[inline]
+    fn relocate_run<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
+        let is_plain = A::SHARING == Sharing::Data && !A::Versions::KEEPS && !self.settings.paced;
+        is_plain && flash.ends_at_once() && self.relocate_at_once(flash, lane)
+    }
+
+    #[inline(never)]
+    fn relocate_at_once<F: Flash>(&mut self, flash: &mut F, lane: usize) -> bool {
+        let open = self.space.open_for_copies(lane);
+        let (to, room) = (open.next(), open.room());
+        let Some(collection) = self.space.lanes[lane].cursor.collection() else { return false };
+        let next = collection.next_pages(room.min(MOST_TOGETHER));
+        let (from, cause) = (&next[..self.pages.movable(next)], collection.cause);
+        let way = if self.settings.copyback { CopyWay::Plane } else { CopyWay::Channel };
+        if from.is_empty() || !flash.copy_run(&CopyRun { from, to, cause, way }) {
+            return false;
+        }
+        self.pages.relocate_run(from, to);
+        let moved = from.len();
+        self.space.open_for_copies(lane).take_run(moved as u32);
+        self.space.lanes.cursor(lane).advance_by(moved);
+        true
     }
 
     /// Moves one valid page. `false`: no room.

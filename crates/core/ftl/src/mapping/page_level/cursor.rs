@@ -23,6 +23,13 @@ impl Collection {
         self.pages.get(self.next + ahead).copied().map(Ppn)
     }
 
+    /// The next pages of its list, at most `most`.
+    #[inline]
+    pub fn next_pages(&self, most: u32) -> &[u32] {
+        let rest = &self.pages[self.next..];
+        &rest[..rest.len().min(most as usize)]
+    }
+
     /// Of so many pages moved, how many are more than go with what the host has written, where emptying it gives room
     /// for the rest of `pages_per_block` pages: below zero if it is behind. `None`: it is not for room.
     #[inline]
@@ -110,6 +117,13 @@ impl Cursor {
     pub fn advance(&mut self) {
         if let Some(collection) = &mut self.collection {
             collection.next += 1;
+        }
+    }
+
+    /// So many pages are dealt with.
+    pub fn advance_by(&mut self, pages: usize) {
+        if let Some(collection) = &mut self.collection {
+            collection.next += pages;
         }
     }
 

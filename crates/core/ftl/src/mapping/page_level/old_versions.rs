@@ -60,6 +60,9 @@ pub(crate) struct Left<'a> {
 
 /// Which old versions of its pages a mapping keeps. The default is none.
 pub(crate) trait OldVersions: Sized + 'static {
+    /// Whether any is ever kept.
+    const KEEPS: bool = true;
+
     /// Nothing is kept yet of so many pages; `has_contents`: flash keeps contents.
     fn new(stripes: Option<Stripes<'_>>, logical_pages: usize, has_contents: bool) -> Self;
 
@@ -157,6 +160,8 @@ pub(crate) trait OldVersions: Sized + 'static {
 pub(crate) struct NoVersions;
 
 impl OldVersions for NoVersions {
+    const KEEPS: bool = false;
+
     fn new(_: Option<Stripes<'_>>, _: usize, _: bool) -> Self {
         Self
     }

@@ -58,6 +58,18 @@ impl Frontier {
         self.end - self.next
     }
 
+    /// The page that [`Frontier::take`] gives next, if the frontier is not full.
+    #[inline]
+    pub fn next(&self) -> Ppn {
+        Ppn(self.next)
+    }
+
+    /// As [`Frontier::take`] for so many pages, for which the frontier must have room.
+    pub fn take_run(&mut self, count: u32) {
+        debug_assert!(count <= self.room(), "a frontier has no room for {count} pages");
+        self.next += count;
+    }
+
     /// The next page; the frontier must not be full.
     #[inline(always)]
     pub fn take(&mut self) -> Ppn {

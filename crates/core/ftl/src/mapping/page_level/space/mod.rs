@@ -284,6 +284,11 @@ impl Space {
         self.copy_page_of(pages, lane, self.copy_stream(back))
     }
 
+    /// The open block of a lane's copies, where all pages of the host share blocks.
+    pub fn open_for_copies(&mut self, lane: usize) -> &mut Frontier {
+        self.frontier_mut(lane, self.data_stream())
+    }
+
     /// A page of a stream for the collection of this lane.
     fn copy_page_of(&mut self, pages: &mut Pages, lane: usize, stream: Stream) -> Option<Ppn> {
         if self.frontier(lane, stream).is_full() {
