@@ -257,6 +257,13 @@ pub trait PageLayer<F: Flash> {
     /// Accepts as many pages of an operation as there is room for.
     fn submit(&mut self, flash: &mut F, op: &PageOp, outbox: &mut Outbox) -> Answer;
 
+    /// Writes the first requests of the host in a list to their ends, one after the other, where commands end where
+    /// they are issued and each request writes one whole page. Returns how many; nobody hears of their ends. The next
+    /// one takes the way of [`PageLayer::submit`].
+    fn write_at_once(&mut self, _flash: &mut F, _requests: &[Request]) -> usize {
+        0
+    }
+
     /// The pages `first..first + pages`, a whole logical block of the layer above, will be written next
     /// by operations of their own, each once and in order, and nothing else in between. A mapping with
     /// logical blocks gives them a fresh one; the others need not know. `Full`: not now.

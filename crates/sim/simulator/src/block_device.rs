@@ -68,6 +68,11 @@ pub trait BlockDevice {
         assert!(cells.is_empty(), "this device carries no cells");
         self.submit(tag, request);
     }
+    /// Serves the first requests of a list to their ends, one after the other, where no time passes. Returns how many;
+    /// nothing tells of their completion. The next one takes the way of [`BlockDevice::submit`].
+    fn serve_at_once(&mut self, _requests: &[Request]) -> usize {
+        0
+    }
     /// Lets time pass until something completes or the wake-up time comes.
     fn advance(&mut self, completions: &mut Completions) -> Progress;
     /// Asks [`BlockDevice::advance`] to return at `time`.

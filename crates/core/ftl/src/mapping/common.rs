@@ -64,13 +64,17 @@ pub(super) fn prefetch_blocks<F: Flash>(
     blocks: &BlockTable,
     next: &[Request],
 ) {
-    let sectors = u64::from(geometry.sectors_per_page());
+    let shift = geometry.page_shift();
+    // Commands that end at once put no pin into the block of an older version.
+    let has_pins = !flash.ends_at_once();
     for request in next {
-        if let Some(page) = find((request.first_sector / sectors) as usize) {
+        if let Some(page) = find((request.first_sector >> shift) as usize) {
             if request.op == HostOp::Write {
                 blocks.prefetch(page);
             }
-            units::prefetch(flash.state().blocks(), geometry.block_of(page).index());
+            if has_pins {
+                units::prefetch(flash.state().blocks(), geometry.block_of(page).index());
+            }
         }
     }
 }

@@ -500,6 +500,21 @@ impl<F: Clocked> BlockDevice for Drive<F> {
         }
     }
 
+    fn serve_at_once(&mut self, requests: &[Request]) -> usize {
+        if F::HAS_TIME || self.outstanding > 0 || self.has_contents() {
+            return 0;
+        }
+        let until_death = requests.len().min(usize::try_from(self.until_death).unwrap_or(usize::MAX));
+        let is_beyond = |request: &Request| request.end_sector() > self.sectors;
+        let most = requests[..until_death].iter().position(is_beyond).unwrap_or(until_death);
+        let served = self.top.write_at_once(&mut self.flash, &requests[..most]);
+        self.until_death -= served as u64;
+        while !self.flash.state().events.is_empty() {
+            self.handle_events();
+        }
+        served
+    }
+
     #[inline]
     fn advance(&mut self, completions: &mut Completions) -> Progress {
         completions.done.clear();

@@ -2,6 +2,7 @@
 
 mod ageing;
 mod agreement;
+mod at_once;
 mod buffer;
 mod bus;
 mod cleaning;

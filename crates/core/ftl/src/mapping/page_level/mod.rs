@@ -12,6 +12,7 @@
 //! from the map only in entries a scheme knows to be dirty.
 
 mod access;
+mod at_once;
 mod collect;
 mod collector;
 mod copies;
@@ -227,7 +228,7 @@ impl<A: MapAccess> PageMap<A> {
         answer(flash, join, Awaits::Commands)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
         let Write { logical, page, mask, payload, known, sequence, keep, cause } = *write;
         let old = self.pages.entry(logical);
@@ -448,6 +449,10 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
         answer
     }
 
+    fn write_at_once(&mut self, flash: &mut F, requests: &[Request]) -> usize {
+        self.write_pages_at_once(flash, requests)
+    }
+
     fn on_event(&mut self, flash: &mut F, _: Owner, event: &Event, outbox: &mut Outbox) {
         match *event {
             // Copies of its lanes may never end.
@@ -510,9 +515,9 @@ impl<F: Flash, A: MapAccess> PageLayer<F> for PageMap<A> {
     }
 
     fn hint_map(&self, _: &F, soon: &[Request]) {
-        let sectors = u64::from(self.geometry.sectors_per_page());
+        let shift = self.geometry.page_shift();
         for request in soon {
-            let logical = (request.first_sector / sectors) as usize;
+            let logical = (request.first_sector >> shift) as usize;
             self.pages.prefetch_entry(logical);
             self.versions.prefetch(logical);
             self.access.prefetch(Lpn(logical as u32));

@@ -42,6 +42,17 @@ impl<A: MapAccess> PageMap<A> {
         self.page_in_turn(flash, WhenFull::ShedTombstones)
     }
 
+    /// As [`PageMap::page_for_data`] where an open block has the page. `None`: nothing was changed.
+    #[inline]
+    pub(super) fn page_of_open_block(&mut self, logical: Lpn) -> Option<Ppn> {
+        if self.settings.placement == Placement::Static {
+            return self.space.next_of_host(self.space.lanes.home(logical));
+        }
+        let page = self.space.next_of_host(self.space.lanes.in_turn())?;
+        self.space.lanes.next();
+        Some(page)
+    }
+
     /// A page for a record that an operation of the host makes necessary.
     pub(super) fn page_for_record<F: Flash>(&mut self, flash: &mut F, when_full: WhenFull) -> Result<Ppn, NoRoom> {
         if self.space.lanes.are_segments() {

@@ -143,10 +143,16 @@ impl Lanes {
         self.order.len()
     }
 
+    /// The lane that [`Lanes::next`] gives next.
+    #[inline]
+    pub fn in_turn(&self) -> usize {
+        self.order[self.turn] as usize
+    }
+
     /// The next lane in striping order.
     #[inline]
     pub fn next(&mut self) -> usize {
-        let lane = self.order[self.turn] as usize;
+        let lane = self.in_turn();
         self.run += 1;
         if self.run >= self.run_pages {
             self.pass_on();

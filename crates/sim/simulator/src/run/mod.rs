@@ -1,5 +1,7 @@
 //! Running a workload against a block device: open loop at trace time, or closed loop at a queue depth.
 
+mod at_once;
+
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::host_queue::HostQueue;
 use metrics::{AddressMap, Course, LatencyRecorder, Look, OpTotals, Series, Unwritten};
@@ -151,7 +153,7 @@ impl HostMeasurements {
                 continue;
             }
             let request = &completion.request;
-            count(&mut self.totals[request.op.index()], completion, counting.page_shift);
+            count(&mut self.totals[request.op.index()], request, completion.failed, counting.page_shift);
             if counting.timed {
                 let latency = now - request.arrival;
                 self.note_latency(latency);
@@ -197,7 +199,7 @@ impl HostMeasurements {
         page_shift: u32,
         timed: bool,
     ) {
-        count(&mut self.unwritten.totals, completion, page_shift);
+        count(&mut self.unwritten.totals, &completion.request, completion.failed, page_shift);
         if timed {
             let latency = now - completion.request.arrival;
             self.note_latency(latency);
@@ -209,11 +211,11 @@ impl HostMeasurements {
 }
 
 #[inline]
-fn count(totals: &mut OpTotals, completion: &Completion, page_shift: u32) {
+fn count(totals: &mut OpTotals, request: &Request, failed: bool, page_shift: u32) {
     totals.requests += 1;
-    totals.pages += pages_of(&completion.request, page_shift);
-    totals.bytes += bytes_of(&completion.request);
-    totals.failed += u64::from(completion.failed);
+    totals.pages += pages_of(request, page_shift);
+    totals.bytes += bytes_of(request);
+    totals.failed += u64::from(failed);
 }
 
 /// Whether a request counts in the course of a run: it reads or writes.
@@ -314,11 +316,27 @@ impl Source<'_> {
     /// The next request without taking it.
     #[inline]
     fn peek(&mut self, device: &impl BlockDevice) -> Result<Option<Request>, RunError> {
+        Ok(if self.prepare(device)? { Some(self.batch[self.next]) } else { None })
+    }
+
+    /// The next requests, up to the next stage of hints, without taking them. Empty at the end.
+    fn ahead(&mut self, device: &impl BlockDevice) -> Result<&[Request], RunError> {
+        if !self.prepare(device)? {
+            return Ok(&[]);
+        }
+        let stage = (self.next / HINT + 1) * HINT;
+        let limit = self.next.saturating_add((self.limit - self.taken) as usize);
+        Ok(&self.batch[self.next..stage.min(limit).min(self.batch.len())])
+    }
+
+    /// Whether there is a next request, which is announced with others where a stage of hints begins.
+    #[inline]
+    fn prepare(&mut self, device: &impl BlockDevice) -> Result<bool, RunError> {
         if self.next + 3 * HINT >= self.batch.len() && !self.ended {
             self.refill()?;
         }
         if self.next >= self.batch.len() || self.taken >= self.limit {
-            return Ok(None);
+            return Ok(false);
         }
         if self.next.is_multiple_of(HINT) {
             let window = |from: usize| {
@@ -327,7 +345,7 @@ impl Source<'_> {
             };
             device.hint(window(2 * HINT), window(HINT));
         }
-        Ok(Some(self.batch[self.next]))
+        Ok(true)
     }
 
     #[cold]
@@ -345,9 +363,9 @@ impl Source<'_> {
     }
 
     #[inline]
-    fn take(&mut self) {
-        self.next += 1;
-        self.taken += 1;
+    fn take(&mut self, requests: usize) {
+        self.next += requests;
+        self.taken += requests as u64;
     }
 }
 
@@ -370,6 +388,8 @@ struct Runner<'a, D: BlockDevice> {
     /// Requests that the drive takes at once.
     places: u32,
     outstanding: u32,
+    /// Requests of a round that were served at once, before the round is done.
+    rest: u32,
     completions: Completions,
     sheet: HostMeasurements,
     done: u64,
@@ -412,6 +432,7 @@ pub fn run_probed<D: BlockDevice>(
             Loop::Open { limit } => limit,
         },
         outstanding: 0,
+        rest: 0,
         completions: Completions::default(),
         sheet,
         done: 0,
@@ -434,14 +455,19 @@ impl<D: BlockDevice> Runner<'_, D> {
         probe: &mut impl Probe<D>,
     ) -> Result<Ended, RunError> {
         loop {
-            while self.outstanding < depth {
+            if !self.serve_at_once(source, depth, observer, probe)? {
+                return Ok(Ended::Stopped);
+            }
+            while self.outstanding + self.rest < depth {
                 let Some(request) = source.peek(self.device)? else { break };
-                source.take();
+                source.take(1);
                 let now = self.device.now();
                 self.submit(&request, now, source.taken, probe)?;
             }
             if self.outstanding == 0 {
-                return Ok(Ended::Complete);
+                // The workload may have ended in a round that was served at once.
+                let goes_on = self.rest == 0 || self.note_done(0, observer, probe);
+                return Ok(if goes_on { Ended::Complete } else { Ended::Stopped });
             }
             if self.device.advance(&mut self.completions) == Progress::Idle {
                 return Ok(Ended::Stuck);
@@ -473,7 +499,7 @@ impl<D: BlockDevice> Runner<'_, D> {
                     next = Some(arrival);
                     break;
                 }
-                source.take();
+                source.take(1);
                 self.sheet.last_arrival = Some(request.arrival);
                 if has_course(&request) {
                     self.sheet.course.arrives(request.arrival);
@@ -535,8 +561,15 @@ impl<D: BlockDevice> Runner<'_, D> {
         };
         let look = || Look { programs: probe.programs(device), free_blocks: probe.free_blocks(device) };
         sheet.take(completions, now, now - sheet.started, *outstanding, counting, look);
-        self.outstanding -= self.completions.done.len() as u32;
-        self.done += self.completions.done.len() as u64;
+        let ended = self.completions.done.len();
+        self.outstanding -= ended as u32;
+        self.note_done(ended as u64, observer, probe)
+    }
+
+    /// So many requests more are done, and the rest of the last round; `false`: the observer wants to stop.
+    #[inline]
+    fn note_done(&mut self, requests: u64, observer: &mut dyn Observer, probe: &mut impl Probe<D>) -> bool {
+        self.done += requests + u64::from(std::mem::take(&mut self.rest));
         if self.done >= self.mark_at {
             probe.mark(self.device, &self.sheet, self.done);
             self.mark_at = probe.next_mark();
