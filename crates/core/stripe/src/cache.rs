@@ -158,14 +158,14 @@ impl Cache {
     /// others are is not looked up, as the look-up takes long.
     pub fn victim(&mut self, idle: impl Fn(u32) -> bool) -> Option<(u32, [Option<u32>; 3])> {
         let Self { policy, links, lists, entries, costs, .. } = self;
-        let slots = lists.iter().flat_map(|list| links.oldest_first(list));
-        let candidates = slots.map(|slot| {
-            let Entry { stripe, newer, .. } = *entries.at(slot);
-            Candidate { stripe, newer: newer.count_ones(), reads: costs[newer.count_ones() as usize] }
-        });
-        let mut candidates = candidates;
-        let chosen = policy.choose(&mut candidates.by_ref().filter(|candidate| idle(candidate.stripe)))?;
-        Some((chosen, std::array::from_fn(|_| candidates.next().map(|candidate| candidate.stripe))))
+        let mut slots = lists.iter().flat_map(|list| links.oldest_first(list)).map(|slot| entries.at(slot));
+        // Bits are counted for the idle ones alone: most of the oldest are under way.
+        let candidate = |entry: &Entry| {
+            let newer = entry.newer.count_ones();
+            Candidate { stripe: entry.stripe, newer, reads: costs[newer as usize] }
+        };
+        let chosen = policy.choose(&mut slots.by_ref().filter(|entry| idle(entry.stripe)).map(candidate))?;
+        Some((chosen, std::array::from_fn(|_| slots.next().map(|entry| entry.stripe))))
     }
 
     /// Takes a stripe out.

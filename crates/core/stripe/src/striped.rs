@@ -138,11 +138,13 @@ impl<F: Flash> Striped<F> {
             let Some(job) = self.work.jobs.next_ready() else { break };
             self.advance(flash, job, outbox);
         }
+        let mut full = Full::default();
         for _ in 0..again {
             let Some(job) = self.work.array.below.room.next_stalled() else { break };
-            if !self.work.still_stalls(flash, job) {
+            if !self.work.still_stalls(flash, job, &mut full) {
                 self.work.jobs.at_mut(job).queued = false;
                 self.advance(flash, job, outbox);
+                full = Full::default();
             }
         }
         while let Some(job) = self.work.jobs.next_ready() {
@@ -366,6 +368,20 @@ impl<F: Flash> Striped<F> {
     }
 }
 
+/// Chips that refuse the pages of jobs, as far as that was found: a bit for each of the first 64.
+#[derive(Clone, Copy, Debug, Default)]
+struct Full(u64);
+
+impl Full {
+    fn has(self, chip: u32) -> bool {
+        chip < u64::BITS && self.0 >> chip & 1 == 1
+    }
+
+    fn note(&mut self, chip: u32) {
+        self.0 |= 1_u64.checked_shl(chip).unwrap_or(0);
+    }
+}
+
 impl<F: Flash> Work<F> {
     /// The mapping has no room for a page of this job, or for its trims.
     #[inline]
@@ -384,14 +400,23 @@ impl<F: Flash> Work<F> {
     }
 
     /// A job that is taken up again would be refused the same page. Nothing else happens to it then, so it waits on
-    /// without being run: many jobs wait for each page that becomes free.
+    /// without being run: many jobs wait for each page that becomes free. `full`: what is known since the last job ran.
     #[inline]
-    fn still_stalls(&mut self, flash: &F, number: u32) -> bool {
-        let Job { stripe, outstanding, refused, .. } = *self.jobs.at(number);
+    fn still_stalls(&mut self, flash: &F, number: u32, full: &mut Full) -> bool {
+        let Job { stripe, outstanding, next, refused, .. } = *self.jobs.at(number);
         let Some(page) = refused else { return false };
         let is_same = outstanding == 0 && self.jobs.first_in_line(stripe) == number && self.array.chips.all_there();
-        if is_same && self.array.below.still_refuses(flash, page) {
-            self.stall(number, refused);
+        let chip = self.array.layout.chip_of(page);
+        if is_same && (full.has(chip) || self.array.below.still_refuses(flash, page)) {
+            full.note(chip);
+            if !self.way.is_free() {
+                self.way.move_if_there(stripe);
+            }
+            self.jobs.at_mut(number).stalled = true;
+            self.array.below.room.stall(number);
+            if next != NONE {
+                self.jobs.give_way(number);
+            }
             return true;
         }
         self.jobs.at_mut(number).refused = None;
