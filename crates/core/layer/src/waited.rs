@@ -49,9 +49,7 @@ pub fn charge_space(wait: &mut WaitVector, space: Nanos, all: Nanos) {
 /// Charges time to something that is both what was in the way and why.
 pub fn charge(wait: &mut WaitVector, kind: Wait, time: Nanos) {
     if time > 0 {
-        let mut more = WaitVector::ZERO;
-        (more.entries[kind.index()], more.kinds) = ([time; 2], 1 << kind.index());
-        add(wait, &more);
+        add_kind(wait, kind.index(), [time; 2]);
     }
 }
 
@@ -60,11 +58,12 @@ fn add(sum: &mut WaitVector, wait: &WaitVector) {
     while kinds != 0 {
         let kind = kinds.trailing_zeros() as usize;
         kinds &= kinds - 1;
-        let known = sum.kinds >> kind & 1 == 1;
-        for part in 0..2 {
-            let before = if known { sum.entries[kind][part] } else { 0 };
-            sum.entries[kind][part] = before + wait.entries[kind][part];
-        }
-        sum.kinds |= 1 << kind;
+        add_kind(sum, kind, wait.entries[kind]);
     }
+}
+
+fn add_kind(sum: &mut WaitVector, kind: usize, time: [Nanos; 2]) {
+    let before = if sum.kinds >> kind & 1 == 1 { sum.entries[kind] } else { [0; 2] };
+    sum.entries[kind] = [before[0] + time[0], before[1] + time[1]];
+    sum.kinds |= 1 << kind;
 }

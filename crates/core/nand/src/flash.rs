@@ -52,6 +52,13 @@ impl WaitVector {
     /// No waiting at all.
     pub const ZERO: WaitVector = WaitVector { entries: [[0; 2]; WAIT_KINDS], kinds: 0 };
 
+    /// Takes the times of another one. Only the kinds that count are copied.
+    #[inline]
+    pub fn copy_from(&mut self, other: &WaitVector) {
+        self.kinds = other.kinds;
+        each_kind(other.kinds, |kind| self.entries[kind] = other.entries[kind]);
+    }
+
     fn entry(&self, wait: Wait) -> [Nanos; 2] {
         if self.kinds >> wait.index() & 1 == 1 { self.entries[wait.index()] } else { [0; 2] }
     }
@@ -90,12 +97,27 @@ impl WaitList {
     /// Keeps a waiting time. The layer that ends an operation passes its number on.
     #[inline]
     pub fn note(&mut self, wait: &WaitVector) -> u32 {
+        let number = self.note_none();
+        self.entries[number as usize].copy_from(wait);
+        number
+    }
+
+    /// Keeps a waiting time that begins as another one of the list.
+    #[inline]
+    pub fn note_again(&mut self, of: u32) -> u32 {
+        let number = self.note_none();
+        let (before, own) = self.entries.split_at_mut(number as usize);
+        own[0].copy_from(&before[of as usize]);
+        number
+    }
+
+    /// Keeps that something did not wait.
+    #[inline]
+    pub fn note_none(&mut self) -> u32 {
         if self.used == self.entries.len() {
             self.entries.push(WaitVector::ZERO);
         }
-        let entry = &mut self.entries[self.used];
-        entry.kinds = wait.kinds;
-        each_kind(wait.kinds, |kind| entry.entries[kind] = wait.entries[kind]);
+        self.entries[self.used].kinds = 0;
         self.used += 1;
         self.used as u32 - 1
     }
@@ -104,6 +126,13 @@ impl WaitList {
     #[inline]
     pub fn clear(&mut self) {
         self.used = 0;
+    }
+}
+
+impl std::ops::IndexMut<u32> for WaitList {
+    #[inline]
+    fn index_mut(&mut self, number: u32) -> &mut WaitVector {
+        &mut self.entries[..self.used][number as usize]
     }
 }
 

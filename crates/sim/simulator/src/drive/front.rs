@@ -17,25 +17,25 @@ use units::{HostOp, Nanos, Request};
 struct Passage {
     /// When the link is free.
     free_at: Nanos,
-    queue: VecDeque<(Nanos, u32, Option<WaitVector>)>,
+    queue: VecDeque<(Nanos, u32)>,
 }
 
 impl Passage {
     /// Adds one; `true`: it is the next to pass.
-    fn add(&mut self, time: Nanos, id: u32, wait: Option<&WaitVector>) -> bool {
+    fn add(&mut self, time: Nanos, id: u32) -> bool {
         let mut place = self.queue.len();
         while place > 0 && self.queue[place - 1].0 > time {
             place -= 1;
         }
-        self.queue.insert(place, (time, id, wait.copied()));
+        self.queue.insert(place, (time, id));
         place == 0
     }
 
     /// The next one whose time has come, or when that is.
-    fn next(&mut self, now: Nanos) -> Result<(u32, Option<WaitVector>), Option<Nanos>> {
+    fn next(&mut self, now: Nanos) -> Result<u32, Option<Nanos>> {
         match self.queue.front() {
-            Some((time, ..)) if *time > now => Err(Some(*time)),
-            Some(_) => self.queue.pop_front().map(|(_, id, wait)| (id, wait)).ok_or(None),
+            Some((time, _)) if *time > now => Err(Some(*time)),
+            Some(_) => self.queue.pop_front().map(|(_, id)| id).ok_or(None),
             None => Err(None),
         }
     }
@@ -46,6 +46,8 @@ impl Passage {
 pub(super) struct Front {
     inbound: Passage,
     outbound: Passage,
+    /// By the number of a request on its way to the host: whether its waiting is known, and what it waited for.
+    waited: Vec<(bool, WaitVector)>,
     /// When each core is free, and the last request left them.
     cores: Vec<Nanos>,
     last: Nanos,
@@ -78,9 +80,22 @@ impl Front {
         Self {
             inbound: Passage::default(),
             outbound: Passage::default(),
+            waited: Vec::new(),
             cores: vec![0; cores],
             last: 0,
             passes_at_once: options.passes_at_once(),
+        }
+    }
+
+    /// A request is on its way to the host.
+    fn note_waited(&mut self, id: u32, waited: Option<&WaitVector>) {
+        if self.waited.len() <= id as usize {
+            self.waited.resize(id as usize + 1, (false, WaitVector::ZERO));
+        }
+        let (is_known, own) = &mut self.waited[id as usize];
+        *is_known = waited.is_some();
+        if let Some(waited) = waited {
+            own.copy_from(waited);
         }
     }
 }
@@ -123,7 +138,7 @@ impl<F: Clocked> Drive<F> {
         if at == now && self.front.inbound.queue.is_empty() {
             return false;
         }
-        if self.front.inbound.add(at, id, None) {
+        if self.front.inbound.add(at, id) {
             self.flash.set_timer(LINK_IN, Some(at));
         }
         true
@@ -154,8 +169,9 @@ impl<F: Clocked> Drive<F> {
             at = link.free_at;
         }
         at += latency_ns;
-        let wait = wait.map(|index| self.flash.state().memory.waits[index]);
-        if self.front.outbound.add(at, id, wait.as_ref()) {
+        let waits = wait.map(|index| &self.flash.state().memory.waits[index]);
+        self.front.note_waited(id, waits);
+        if self.front.outbound.add(at, id) {
             self.flash.set_timer(LINK_OUT, Some(at));
         }
     }
@@ -164,7 +180,7 @@ impl<F: Clocked> Drive<F> {
         let now = self.flash.now();
         loop {
             match self.front.inbound.next(now) {
-                Ok((id, _)) => self.enter(id),
+                Ok(id) => self.enter(id),
                 Err(Some(time)) => return self.flash.set_timer(LINK_IN, Some(time)),
                 Err(None) => return,
             }
@@ -175,8 +191,9 @@ impl<F: Clocked> Drive<F> {
         let now = self.flash.now();
         loop {
             match self.front.outbound.next(now) {
-                Ok((id, wait)) => {
-                    let wait = wait.map(|wait| self.flash.memory_mut().waits.note(&wait));
+                Ok(id) => {
+                    let (is_known, waited) = &self.front.waited[id as usize];
+                    let wait = is_known.then(|| self.flash.memory_mut().waits.note(waited));
                     self.complete(id, wait);
                 }
                 Err(Some(time)) => return self.flash.set_timer(LINK_OUT, Some(time)),

@@ -9,7 +9,7 @@ use crate::clocked::Clocked;
 use crate::oracle::Oracle;
 use front::Front;
 use layer::{Answer, HOST_OWNER, Outbox, PageLayer, PageOp, Signal};
-use nand::{Event, Flash, PayloadId, Served, TimedFlash, WaitVector};
+use nand::{Event, Flash, PayloadId, Served, TimedFlash};
 use std::collections::VecDeque;
 use units::{Cause, DieId, HostOp, Lpn, Nanos, Request, Wait};
 
@@ -355,15 +355,20 @@ impl<F: Clocked> Drive<F> {
     ///
     /// Of a request taken in pieces an early piece may end last: its commands then explain time in which the rest still
     /// waited for room.
-    #[cold]
+    #[inline(never)]
     fn with_outside(&mut self, id: u32, wait: Option<u32>) -> u32 {
-        let slot = &self.slots[id as usize];
-        let waits = &self.flash.state().memory.waits;
-        let mut waited = wait.map_or(WaitVector::ZERO, |index| waits[index]);
-        layer::charge(&mut waited, Wait::Link, slot.link_ns);
-        layer::charge(&mut waited, Wait::Firmware, slot.firmware_ns);
-        layer::charge_space(&mut waited, slot.space_ns, self.flash.now() - slot.request.arrival - slot.queue_ns);
-        self.flash.memory_mut().waits.note(&waited)
+        let (slot, now) = (&self.slots[id as usize], self.flash.now());
+        let waits = &mut self.flash.memory_mut().waits;
+        // Other requests may have waited for the same commands.
+        let number = match wait {
+            Some(of) => waits.note_again(of),
+            None => waits.note_none(),
+        };
+        let waited = &mut waits[number];
+        layer::charge(waited, Wait::Link, slot.link_ns);
+        layer::charge(waited, Wait::Firmware, slot.firmware_ns);
+        layer::charge_space(waited, slot.space_ns, now - slot.request.arrival - slot.queue_ns);
+        number
     }
 
     /// One operation of a request is done.
