@@ -675,21 +675,31 @@ impl Chips {
 
     /// Adds queued commands of the same kind for other planes, and reads of the same physical pages.
     fn form_gang(&mut self, index: usize, queue: usize, first: u32) {
-        let kind = self.commands.get(first).kind;
-        let mut taken = 1_u64 << (self.times.plane_of(self.commands.get(first), &self.state) % 64);
+        let (kind, page) = (self.commands.get(first).kind, self.commands.get(first).page);
+        let is_alone = !self.starts_beside(first);
+        if is_alone && (kind != Kind::Read || !self.times.shares_physical_pages()) {
+            return;
+        }
+        let mut taken = if is_alone { 0 } else { self.plane_bit(first) };
         let mut last = first;
         let mut at = self.dies[index].head[queue];
         for _ in 0..GANG_SEARCH {
             if at == NIL {
                 break;
             }
-            let next = self.commands.get(at).next;
-            let bit = 1_u64 << (self.times.plane_of(self.commands.get(at), &self.state) % 64);
-            let is_alike = self.commands.get(at).kind == kind
-                && (kind == Kind::Read
-                    || Times::is_programmed_as(self.commands.get(at), self.commands.get(first), &self.state));
-            let is_read_already = is_alike && kind == Kind::Read && self.reads_page_of(first, at);
-            let is_free = taken & bit == 0 && self.starts_beside(first) && self.starts_beside(at);
+            let slot = self.commands.get(at);
+            let next = slot.next;
+            let is_alike = slot.kind == kind
+                && (kind == Kind::Read || Times::is_programmed_as(slot, self.commands.get(first), &self.state));
+            // All members of a gang that nothing begins beside are of one physical page.
+            let is_page_read = if is_alone {
+                self.times.physical_page(slot.page) == self.times.physical_page(page)
+            } else {
+                kind == Kind::Read && self.reads_page_of(first, at)
+            };
+            let is_read_already = is_alike && is_page_read;
+            let bit = if is_alone { 0 } else { self.plane_bit(at) };
+            let is_free = !is_alone && taken & bit == 0 && self.starts_beside(at);
             taken |= bit; // one command a plane, and none may overtake another of its plane
             if is_read_already || is_free && is_alike {
                 self.dies.unlink(index, queue, at, &mut self.commands);
@@ -702,6 +712,11 @@ impl Chips {
             }
             at = next;
         }
+    }
+
+    /// The plane of a command in a set of planes.
+    fn plane_bit(&self, id: u32) -> u64 {
+        1 << (self.times.plane_of(self.commands.get(id), &self.state) % 64)
     }
 
     /// Whether a command may start together with those for other planes of its die.
