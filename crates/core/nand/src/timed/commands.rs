@@ -230,6 +230,13 @@ impl Commands {
         unsafe { self.slots.get_unchecked_mut(id as usize) }
     }
 
+    /// Asks the processor for a command that will be looked at soon. NIL: there is none.
+    #[inline(always)]
+    pub fn prefetch(&self, id: u32) {
+        units::prefetch(&self.slots, id as usize);
+        units::prefetch(&self.traces, id as usize);
+    }
+
     /// Fills a slot with a new command. `slot.generation` is ignored.
     #[inline(always)]
     pub fn insert(&mut self, slot: Slot, completion: Option<Completion>, now: Nanos) -> CommandId {
@@ -344,6 +351,12 @@ impl Commands {
     pub fn only_successor(&self, id: u32) -> Option<&Slot> {
         let first = self.get(id).successor;
         (first & EDGE == 0).then(|| self.get(first))
+    }
+
+    /// Asks the processor for the command that waits for this one, which ends soon.
+    #[inline]
+    pub fn prefetch_successor(&self, id: u32) {
+        units::prefetch(&self.slots, self.get(id).successor as usize);
     }
 
     /// Takes the next successor of a finished command.

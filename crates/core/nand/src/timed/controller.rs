@@ -417,6 +417,7 @@ impl Controller {
                 return;
             }
             self.chips.commands.leave_parked(self.chips.state.row(block), at);
+            self.chips.commands.prefetch(slot.next); // its turn comes next
             self.chips.commands.charge(at, [cause, root], self.chips.schedule.now - slot.since);
             if !is_read {
                 self.enter(at, block);
@@ -691,6 +692,7 @@ impl Controller {
     /// A program failed: its block takes no more data, and every program queued for it goes back.
     #[cold]
     fn program_failed(&mut self, id: u32, block: BlockId) {
+        self.chips.commands.at(id).state = State::Active; // not in memory, where it goes back with the others
         self.chips.state.row(block).set_failed();
         let geometry = self.chips.state.geometry;
         let mut back: Vec<u32> = self
@@ -870,9 +872,9 @@ impl Controller {
     #[inline(never)]
     pub fn end_next(&mut self) {
         let Some(id) = self.gather.next_ending(&mut self.chips.schedule) else { return };
-        self.chips.commands.at(id).state = State::Active;
-        let slot = *self.chips.commands.get(id);
-        if slot.kind == Kind::Read {
+        // Nothing is stored into the slot before it is copied: the copy would wait until that is in the cache.
+        if self.chips.commands.get(id).kind == Kind::Read {
+            let slot = *self.chips.commands.get(id);
             let failed = self.chips.state.read_held(Ppn(slot.page), PayloadId(slot.payload));
             self.chips.unpin(self.chips.block_of(slot.page));
             self.conclude(id, &slot, failed);
@@ -917,6 +919,9 @@ impl Controller {
     /// Lets pages in that wait for room; they waited behind a command of this cause and root.
     pub fn free_memory(&mut self, pages: u32, causes: [u8; 2]) {
         self.gather.free_room(pages);
+        for soon in self.gather.admitted_soon(pages) {
+            self.chips.commands.prefetch(soon);
+        }
         while let Some(next) = self.gather.next_admitted() {
             let waited = self.chips.schedule.now - self.chips.commands.get(next).since;
             self.chips.commands.charge(next, causes, waited);

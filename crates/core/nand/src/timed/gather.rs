@@ -155,6 +155,11 @@ impl Gather {
         !self.waiting.is_empty()
     }
 
+    /// Commands that find room when so many pages give theirs back.
+    pub fn admitted_soon(&self, pages: u32) -> impl Iterator<Item = u32> {
+        self.waiting.iter().copied().take(pages as usize)
+    }
+
     /// The next command that waits for room, if there is any.
     pub fn next_admitted(&mut self) -> Option<u32> {
         if self.is_full() { None } else { self.waiting.pop_front() }
@@ -293,8 +298,10 @@ impl Gather {
     }
 
     fn end_soon(&mut self, chips: &mut Chips, id: u32) {
+        if self.ending.is_empty() {
+            chips.schedule.arm(Due::Memory, 0);
+        }
         self.ending.push_back(id);
-        chips.schedule.arm(Due::Memory, 0);
     }
 
     #[inline]
