@@ -136,7 +136,19 @@ impl Pages {
     /// The newest version goes to `page`. The caller drops the replaced version.
     #[inline(always)]
     pub fn place(&mut self, logical: Lpn, page: Ppn) {
+        self.point(logical, page);
+        self.hold(logical, page);
+    }
+
+    /// The half of [`Pages::place`] that writes the map.
+    #[inline(always)]
+    pub fn point(&mut self, logical: Lpn, page: Ppn) {
         self.map[logical.index()] = Entry::page(page).word();
+    }
+
+    /// The other half of [`Pages::place`].
+    #[inline(always)]
+    pub fn hold(&mut self, logical: Lpn, page: Ppn) {
         self.back[page.index()] = Back::data(logical).word();
         self.blocks.validate(page);
     }

@@ -46,6 +46,8 @@ struct Tiler<'a> {
     is_closed: Vec<bool>,
     /// The same: it is in every copy.
     is_copied: Vec<bool>,
+    /// Of each block of the small drive in each copy: the block where it stands.
+    stands: Vec<Option<BlockId>>,
     tiled: Tiled,
 }
 
@@ -60,6 +62,7 @@ impl Space {
         for lane in 0..tiler.space.lanes.len() {
             tiler.lane(lane, &mut fillings);
         }
+        tiler.map();
         tiler.fill(&fillings);
         let Tiler { is_copied, tiled, .. } = tiler;
         self.lanes.tile_superblocks(small.lanes, copies, |copy, number| copy == 0 || is_copied[number]);
@@ -85,7 +88,16 @@ impl<'a> Tiler<'a> {
         let blocks = space.geometry.blocks() as usize;
         let newest = if flash.holds_contents() { vec![None; space.geometry.pages() as usize] } else { Vec::new() };
         let blocks = vec![TiledBlock { like: BlockId(0), copy: None }; blocks];
-        Self { space, pages, small, is_closed, is_copied, tiled: Tiled { blocks, unwritten: Vec::new(), newest } }
+        let stands = vec![None; small.tiling.copies() as usize * flash.blocks().len()];
+        Self {
+            space,
+            pages,
+            small,
+            is_closed,
+            is_copied,
+            stands,
+            tiled: Tiled { blocks, unwritten: Vec::new(), newest },
+        }
     }
 
     /// Gives a lane its copies, open blocks and free blocks, and notes the blocks to be filled.
@@ -147,24 +159,48 @@ impl<'a> Tiler<'a> {
         self.small.pages.blocks().closed_at(block, 1)[0]
     }
 
-    /// A block stands in a copy.
+    /// A block stands in a copy. The map is written later ([`Tiler::map`]).
     fn copy(&mut self, copy: u32, from: BlockId, to: BlockId, is_open: bool) {
-        for page in self.small.pages.valid_in(from) {
-            let logical = self.small.pages.back(page).logical().expect("no page is trimmed");
-            self.place(self.small.tiling.logical(copy, logical), page, to);
+        let SmallDrive { pages, tiling, flash, .. } = self.small;
+        let first = [tiling.small().page_at(from, 0), self.space.geometry.page_at(to, 0)];
+        for page in pages.valid_in(from) {
+            let logical = tiling.logical(copy, pages.back(page).logical().expect("no page is trimmed"));
+            self.hold(logical, Ppn(page.0 - first[0].0 + first[1].0));
         }
         self.tiled.blocks[to.index()].copy = Some(copy);
+        self.stands[copy as usize * flash.blocks().len() + from.index()] = Some(to);
         if !is_open {
             self.close(copy, from, to);
         }
     }
 
-    fn place(&mut self, logical: Lpn, page: Ppn, to: BlockId) {
-        let at = self.space.geometry.page_at(to, self.small.tiling.small().page_in_block(page));
-        self.pages.place(logical, at);
+    /// Writes the map of all copies. *Why not with their blocks*: in the order of logical pages, stretches of the map
+    /// are written one after the other, and in that of flash pages each entry is a cache miss.
+    fn map(&mut self) {
+        let SmallDrive { pages, tiling, flash, .. } = self.small;
+        let small = tiling.small();
+        for (copy, stands) in (0..).zip(self.stands.chunks_exact(flash.blocks().len())) {
+            for logical in pages.all() {
+                let Some(page) = pages.find(logical) else { continue };
+                if let Some(to) = stands[small.block_of(page).index()] {
+                    let at = self.space.geometry.page_at(to, small.page_in_block(page));
+                    self.pages.point(tiling.logical(copy, logical), at);
+                }
+            }
+        }
+    }
+
+    fn hold(&mut self, logical: Lpn, at: Ppn) {
+        self.pages.hold(logical, at);
         if let Some(newest) = self.tiled.newest.get_mut(at.index()) {
             *newest = Some(logical);
         }
+    }
+
+    fn place(&mut self, logical: Lpn, page: Ppn, to: BlockId) {
+        let at = self.space.geometry.page_at(to, self.small.tiling.small().page_in_block(page));
+        self.hold(logical, at);
+        self.pages.point(logical, at);
     }
 
     fn close(&mut self, copy: u32, from: BlockId, to: BlockId) {
