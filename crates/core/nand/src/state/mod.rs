@@ -229,7 +229,13 @@ impl FlashState {
     /// Whether the program of a page has completed, so that it can be read.
     #[inline]
     pub fn is_programmed(&self, page: Ppn) -> bool {
-        self.geometry.page_in_block(page) < u32::from(self.block(self.geometry.block_of(page)).done)
+        self.is_programmed_in(self.geometry.block_of(page), page)
+    }
+
+    /// The same of a page whose block is known.
+    #[inline]
+    pub(crate) fn is_programmed_in(&self, block: BlockId, page: Ppn) -> bool {
+        page.0 - self.geometry.page_at(block, 0).0 < u32::from(self.block(block).done)
     }
 
     /// States of all blocks.

@@ -106,6 +106,26 @@ impl Trace {
     /// The command leaves the queue. `first`: nothing was charged to it before.
     #[inline]
     pub fn started(&mut self, meter: &Meter, now: Nanos, first: bool) {
+        if first && self.kinds == meter.kinds {
+            each_kind(meter.kinds, |kind| {
+                let passed = |by: usize| meter.busy[kind][by].wrapping_sub(self.snapshot[kind][by]);
+                self.wait.entries[kind] = [passed(0), passed(1)];
+            });
+            self.wait.kinds = meter.kinds;
+        } else {
+            self.settle(meter, first);
+        }
+        // The sum is what counts: before this the entry of the running cause may be below zero.
+        if let Some((cause, root, passed)) = meter.running(now) {
+            self.wait.entries[cause][0] = self.wait.entries[cause][0].wrapping_add(passed);
+            self.wait.entries[root][1] = self.wait.entries[root][1].wrapping_add(passed);
+        }
+    }
+
+    /// Charges the work of a die since the snapshot, whatever was charged before and whichever causes are new.
+    #[cold]
+    #[inline(never)]
+    fn settle(&mut self, meter: &Meter, first: bool) {
         let charged = if first { 0 } else { self.wait.kinds };
         each_kind(meter.kinds, |kind| {
             let of = |kinds: u32, entries: &[[Nanos; 2]]| if kinds >> kind & 1 == 1 { entries[kind] } else { [0; 2] };
@@ -115,11 +135,6 @@ impl Trace {
             self.wait.entries[kind] = [0, 1].map(|by| charged[by].wrapping_add(passed(by)));
         });
         self.wait.kinds = charged | meter.kinds;
-        // The sum is what counts: before this the entry of the running cause may be below zero.
-        if let Some((cause, root, passed)) = meter.running(now) {
-            self.wait.entries[cause][0] = self.wait.entries[cause][0].wrapping_add(passed);
-            self.wait.entries[root][1] = self.wait.entries[root][1].wrapping_add(passed);
-        }
     }
 
     /// Makes entries valid that were not: kinds outside `wait.kinds` hold old numbers.

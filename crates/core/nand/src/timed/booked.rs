@@ -32,6 +32,22 @@ impl Chips {
         }
     }
 
+    /// Starts a gang of reads whose event is the end of its first transfer. `false`: its array or its transfer takes no
+    /// time, or its array may read again.
+    #[inline(always)]
+    pub(super) fn start_read(&mut self, index: usize, gang: u32) -> bool {
+        let array_ns = self.times.read_ns(gang, &self.commands, &self.state) + self.times.part.command_ns;
+        let transfer_ns = self.times.read_transfer_ns(self.commands.get(gang).sectors);
+        if array_ns == 0 || transfer_ns == 0 || self.state.ageing.is_on() {
+            return false;
+        }
+        self.dies[index].move_gang(gang);
+        let asked = self.schedule.moment_of(index, array_ns);
+        let moved = self.book(Turn::of_data(index), asked, transfer_ns);
+        self.schedule.arm(Due::Die(index), moved - self.schedule.now);
+        true
+    }
+
     /// Starts a program of one page whose event is its end: nothing happens between its transfer and its array.
     #[inline(always)]
     pub(super) fn start_program(&mut self, index: usize, id: u32) {
@@ -84,10 +100,11 @@ impl Chips {
     #[inline(always)]
     pub(super) fn book(&mut self, turn: Turn, asked: Moment, time: Nanos) -> Nanos {
         let channel = self.dies[turn.die()].channel as usize;
-        if !self.channels.book_last(channel, turn, asked, time) {
-            let end = self.channels.book_between(channel, turn, asked, time);
-            self.arm_turns(channel, self.channels.get(turn).next, end);
+        if let Some(end) = self.channels.book_last(channel, turn, asked, time) {
+            return end;
         }
+        let unmoved = self.channels.book_between(channel, turn, asked, time);
+        self.arm_turns(channel, self.channels.get(turn).next, unmoved);
         self.channels.get(turn).end
     }
 

@@ -132,23 +132,25 @@ impl Channels {
         std::iter::successors(some(self.first(channel)), move |turn| some(self.get(*turn).next))
     }
 
-    /// Books a turn of so much time behind all others of its channel. `false`: it does not come last.
+    /// Books a turn of so much time behind all others of its channel. Returns when it ends. `None`: it does not come
+    /// last.
     #[inline(always)]
-    pub fn book_last(&mut self, channel: usize, turn: Turn, asked: Moment, time: Nanos) -> bool {
+    pub fn book_last(&mut self, channel: usize, turn: Turn, asked: Moment, time: Nanos) -> Option<Nanos> {
         let last = self.at(channel).last;
         let mut free_at = 0;
         if last == Turn::NONE {
             self.at(channel).first = turn;
         } else {
             if self.get(last).asked > asked || self.commands_first {
-                return false;
+                return None;
             }
             free_at = self.get(last).end;
             self.get_mut(last).next = turn;
         }
-        *self.get_mut(turn) = Booking::between(free_at, asked, time, [last, Turn::NONE]);
+        let booking = Booking::between(free_at, asked, time, [last, Turn::NONE]);
+        *self.get_mut(turn) = booking;
         self.at(channel).last = turn;
-        true
+        Some(booking.end)
     }
 
     /// Books a turn behind all that were asked for before it, on a channel that has turns. Returns the first one after

@@ -346,7 +346,9 @@ impl Chips {
     pub fn dispatch(&mut self, index: usize) {
         let die = &self.dies[index];
         if die.array == NIL && die.transfer == NIL {
-            let queue = if die.follows == Follows::Nothing {
+            let queue = if self.queues_plainly {
+                0
+            } else if die.follows == Follows::Nothing {
                 die.queue_in_turn()
             } else if self.make_look_again(index) {
                 return;
@@ -395,11 +397,7 @@ impl Chips {
 
     #[inline]
     fn start_next(&mut self, index: usize, queue: usize) {
-        let id = self.dies[index].head[queue];
-        self.dies.unlink(index, queue, id, &mut self.commands);
-        let slot = self.commands.at(id);
-        slot.state = State::Active;
-        slot.next = NIL;
+        let id = self.dies.take_first(index, queue, &mut self.commands);
         self.commands.settle_wait(id, self.dies.meter(index), self.schedule.now);
         if self.gangs {
             self.form_gang(index, queue, id);
@@ -461,6 +459,9 @@ impl Chips {
                 self.hear_of_start(index, gang, cause);
             }
         }
+        if kind == Kind::Read && self.books_reads && self.start_read(index, gang) {
+            return;
+        }
         if matches!(kind, Kind::Program | Kind::Gathered) {
             if kind == Kind::Program && self.books_programs && self.commands.get(gang).next == NIL {
                 self.start_program(index, gang);
@@ -480,16 +481,6 @@ impl Chips {
             return;
         }
         let array_ns = self.array_ns(kind, gang) + self.times.part.command_ns;
-        if kind == Kind::Read && self.books_reads && array_ns > 0 && !self.state.ageing.is_on() {
-            let transfer_ns = self.times.transfer_ns(self.commands.get(gang));
-            if transfer_ns > 0 {
-                self.dies[index].move_gang(gang);
-                let asked = self.schedule.moment_of(index, array_ns);
-                let end = self.book(Turn::of_data(index), asked, transfer_ns);
-                self.schedule.arm(Due::Die(index), end - self.schedule.now);
-                return;
-            }
-        }
         self.dies[index].array = gang;
         self.observer.array_begins(index, self.schedule.now);
         self.arm_array(index, array_ns);

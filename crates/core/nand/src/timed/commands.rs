@@ -457,7 +457,7 @@ impl Commands {
     }
 
     /// A read that is all of an operation is done. `waited`: its waiting counts.
-    #[inline]
+    #[inline(always)]
     pub fn end_alone(&self, id: u32, failed: bool, waited: bool, state: &mut FlashState) {
         let slot = self.get(id);
         let wait = waited.then(|| state.memory.waits.note(self.trace(id).wait()));

@@ -57,7 +57,7 @@ impl Controller {
     fn begin_reading(&mut self, id: CommandId, read: &Read, block: BlockId) {
         match read.after.filter(|after| self.is_under_way(*after)) {
             Some(after) => self.chips.commands.depend(after.slot, id.slot),
-            None if self.chips.state.is_programmed(read.page) => self.begin_read(id.slot),
+            None if self.chips.state.is_programmed_in(block, read.page) => self.begin_read(id.slot),
             None => self.not_read(id.slot, block),
         }
     }
@@ -365,13 +365,21 @@ impl Controller {
     }
 
     /// The page of a read is there.
-    #[inline]
+    #[inline(always)]
     fn begin_read(&mut self, id: u32) {
+        if self.gather.is_on() {
+            self.begin_read_behind_memory(id);
+        } else {
+            self.chips.enqueue(id); // no page waits for memory, and memory holds none
+        }
+    }
+
+    /// The same where pages are in memory on their way into cells.
+    #[inline(never)]
+    fn begin_read_behind_memory(&mut self, id: u32) {
         if self.reads_in_order && self.comes_behind_the_line(id) {
             self.gather.wait_in_line(&mut self.chips, id);
-        } else if self.gather.is_on()
-            && self.gather.holds(&self.chips.state.geometry, Ppn(self.chips.commands.get(id).page))
-        {
+        } else if self.gather.holds(&self.chips.state.geometry, Ppn(self.chips.commands.get(id).page)) {
             self.gather.read_soon(&mut self.chips, id);
         } else {
             self.chips.enqueue(id);

@@ -281,6 +281,26 @@ impl Dies {
         commands.at(next).prev = id; // or it would stand at the end
     }
 
+    /// Takes the first command out of a queue that is not empty, for its die.
+    #[inline(always)]
+    pub fn take_first(&mut self, index: usize, queue: usize, commands: &mut Commands) -> u32 {
+        let die = &mut self[index];
+        let id = die.head[queue];
+        let slot = commands.at(id);
+        debug_assert!(slot.state == State::Queued && slot.prev == NIL, "command {id} is not the first: {slot:?}");
+        slot.state = State::Active;
+        let next = std::mem::replace(&mut slot.next, NIL);
+        die.queued.commands -= 1;
+        die.queued.cleaning -= u32::from(is_cleaning(slot.cause));
+        die.head[queue] = next;
+        if next == NIL {
+            die.tail[queue] = NIL;
+        } else {
+            commands.at(next).prev = NIL;
+        }
+        id
+    }
+
     /// Takes a command out of a queue: O(1).
     #[inline]
     pub fn unlink(&mut self, index: usize, queue: usize, id: u32, commands: &mut Commands) {

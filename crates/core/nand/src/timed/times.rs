@@ -86,10 +86,16 @@ impl Times {
     #[inline]
     pub fn transfer_ns(&self, slot: &Slot) -> Nanos {
         match slot.kind {
-            Kind::Read => self.read_transfer_ns[slot.sectors as usize],
+            Kind::Read => self.read_transfer_ns(slot.sectors),
             Kind::Gathered => self.part_transfer_ns,
             _ => self.page_transfer_ns,
         }
+    }
+
+    /// Time of one transfer of a read of so many sectors.
+    #[inline]
+    pub fn read_transfer_ns(&self, sectors: u8) -> Nanos {
+        self.read_transfer_ns[sectors as usize]
     }
 
     /// Time of a program of one page, with its transfer.

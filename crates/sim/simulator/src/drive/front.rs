@@ -53,6 +53,8 @@ pub(super) struct Front {
     last: Nanos,
     /// Requests go to the layers at once.
     passes_at_once: bool,
+    /// Answers go to the host at once.
+    answers_at_once: bool,
 }
 
 impl HostOptions {
@@ -84,6 +86,7 @@ impl Front {
             cores: vec![0; cores],
             last: 0,
             passes_at_once: options.passes_at_once(),
+            answers_at_once: options.latency_ns == 0 && options.link_bytes_per_second == 0,
         }
     }
 
@@ -101,6 +104,12 @@ impl Front {
 }
 
 impl<F: Clocked> Drive<F> {
+    /// Whether nothing lies between the host and the layers.
+    #[inline(always)]
+    pub(super) fn passes_at_once(&self) -> bool {
+        self.front.passes_at_once
+    }
+
     /// Lets a request pass to the layers later. `false`: it may go on at once.
     #[inline]
     pub(super) fn send_on_its_way(&mut self, id: u32, request: &Request) -> bool {
@@ -145,13 +154,12 @@ impl<F: Clocked> Drive<F> {
     }
 
     /// A request is done: its answer goes to the host.
-    #[inline]
+    #[inline(always)]
     pub(super) fn finish(&mut self, id: u32, wait: Option<u32>) {
-        let HostOptions { link_bytes_per_second: rate, latency_ns, .. } = self.options;
-        if latency_ns > 0 || rate > 0 && self.slots[id as usize].request.op == HostOp::Read {
-            self.send(id, wait);
-        } else {
+        if self.front.answers_at_once {
             self.complete(id, wait);
+        } else {
+            self.send(id, wait);
         }
     }
 
@@ -161,8 +169,12 @@ impl<F: Clocked> Drive<F> {
         let HostOptions { link_bytes_per_second: rate, latency_ns, .. } = self.options;
         let now = self.flash.now();
         let slot = &mut self.slots[id as usize];
+        let is_on_link = rate > 0 && slot.request.op == HostOp::Read;
+        if latency_ns == 0 && !is_on_link {
+            return self.complete(id, wait);
+        }
         let mut at = now;
-        if rate > 0 && slot.request.op == HostOp::Read {
+        if is_on_link {
             let link = &mut self.front.outbound;
             slot.link_ns += link.free_at.saturating_sub(now);
             link.free_at = link.free_at.max(now) + link_time(slot.request.bytes_moved(), rate);

@@ -54,6 +54,7 @@ pub struct Firmware {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     request: Request,
+    /// Its tag; of a slot that is free, the number of the next one.
     tag: u32,
     next_page: Lpn,
     end_page: Lpn,
@@ -73,6 +74,9 @@ struct Slot {
     payload: PayloadId,
 }
 
+/// Ends the list of free slots.
+const NO_SLOT: u32 = u32::MAX;
+
 /// A simulated drive over flash of kind `F`.
 pub struct Drive<F: Clocked> {
     flash: F,
@@ -83,7 +87,8 @@ pub struct Drive<F: Clocked> {
     page_shift: u32,
     full_mask: u64,
     slots: Vec<Slot>,
-    free: Vec<u32>,
+    /// The slot that was freed last, or [`NO_SLOT`].
+    free: u32,
     outstanding: u32,
     stalled: VecDeque<u32>,
     outbox: Outbox,
@@ -117,7 +122,7 @@ impl<F: Clocked> Drive<F> {
             page_shift: geometry.page_shift(),
             full_mask: geometry.full_mask(),
             slots: Vec::new(),
-            free: Vec::new(),
+            free: NO_SLOT,
             outstanding: 0,
             stalled: VecDeque::new(),
             outbox: Outbox::new(),
@@ -226,7 +231,9 @@ impl<F: Clocked> Drive<F> {
         self.outstanding
     }
 
-    fn new_slot(&mut self, tag: u32, request: &Request) -> u32 {
+    /// Keeps a request in a slot. Returns its number, and the slot as it is now: the caller need not look it up.
+    #[inline(always)]
+    fn new_slot(&mut self, tag: u32, request: &Request) -> (u32, Slot) {
         let last_of_page = (1 << self.page_shift) - 1;
         let slot = Slot {
             request: *request,
@@ -244,18 +251,20 @@ impl<F: Clocked> Drive<F> {
             payload: PayloadId::NONE,
         };
         self.outstanding += 1;
-        if let Some(id) = self.free.pop() {
-            self.slots[id as usize] = slot;
-            return id;
+        if self.free == NO_SLOT {
+            self.free = self.slots.len() as u32;
+            self.slots.push(Slot { tag: NO_SLOT, ..slot });
         }
-        self.slots.push(slot);
-        self.slots.len() as u32 - 1
+        let id = self.free;
+        let place = &mut self.slots[id as usize];
+        self.free = place.tag;
+        *place = slot;
+        (id, slot)
     }
 
-    /// Hands the pages of a request that are not yet taken to the layers.
+    /// Hands the pages of a request that are not yet taken to the layers. `slot`: its slot.
     #[inline(always)]
-    fn start(&mut self, id: u32) {
-        let slot = &self.slots[id as usize];
+    fn start(&mut self, id: u32, slot: &Slot) {
         let request = &slot.request;
         let first_page = Lpn((request.first_sector >> self.page_shift) as u32);
         let pages = slot.end_page - slot.next_page;
@@ -294,17 +303,10 @@ impl<F: Clocked> Drive<F> {
         if pages == 1 { (head_mask & tail_mask, head_mask & tail_mask) } else { (head_mask, tail_mask) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_answer(&mut self, id: u32, answer: Answer) {
         match answer {
-            Answer::Done { failed } => {
-                let slot = &mut self.slots[id as usize];
-                slot.failed |= failed;
-                slot.next_page = slot.end_page;
-                if slot.outstanding == 0 {
-                    self.finish(id, None);
-                }
-            }
+            Answer::Done { failed } => self.on_done_at_once(id, failed),
             Answer::Pending(_) => {
                 let slot = &mut self.slots[id as usize];
                 slot.outstanding += 1;
@@ -317,6 +319,17 @@ impl<F: Clocked> Drive<F> {
         }
     }
 
+    /// The pages of a request that were handed to the layers are done.
+    #[inline]
+    fn on_done_at_once(&mut self, id: u32, failed: bool) {
+        let slot = &mut self.slots[id as usize];
+        slot.failed |= failed;
+        slot.next_page = slot.end_page;
+        if slot.outstanding == 0 {
+            self.finish(id, None);
+        }
+    }
+
     #[inline]
     fn has_contents(&self) -> bool {
         self.carries || self.oracle.is_some()
@@ -324,30 +337,53 @@ impl<F: Clocked> Drive<F> {
 
     #[inline(always)]
     fn complete(&mut self, id: u32, wait: Option<u32>) {
+        let slot = &self.slots[id as usize];
+        let waited_outside = slot.link_ns | slot.firmware_ns | slot.space_ns > 0;
+        if waited_outside || self.has_contents() || self.flash.recorder().is_some() {
+            self.complete_carefully(id, wait);
+        } else {
+            self.hand_over(id, wait);
+        }
+    }
+
+    /// As [`Drive::complete`] where more is told of a request than that it has ended.
+    #[inline(never)]
+    fn complete_carefully(&mut self, id: u32, wait: Option<u32>) {
         if self.has_contents() {
             self.detach_contents(id);
         }
-        let Slot { request, tag, failed, queue_ns, link_ns, firmware_ns, space_ns, .. } = self.slots[id as usize];
-        let wait = if link_ns | firmware_ns | space_ns == 0 { wait } else { Some(self.with_outside(id, wait)) };
-        let now = self.flash.now();
-        let recorder = self.flash.recorder();
-        if recorder.is_some_and(|recorder| recorder.wants_request(request.op, request.arrival, now)) {
+        let slot = &self.slots[id as usize];
+        let waited_outside = slot.link_ns | slot.firmware_ns | slot.space_ns > 0;
+        let wait = if waited_outside { Some(self.with_outside(id, wait)) } else { wait };
+        if self.flash.recorder().is_some() {
             self.record_served(id, wait);
         }
+        self.hand_over(id, wait);
+    }
+
+    /// Leaves the completion of a request for the host. Its slot is free.
+    #[inline(always)]
+    fn hand_over(&mut self, id: u32, wait: Option<u32>) {
+        let slot = &mut self.slots[id as usize];
+        let Slot { request, tag, failed, queue_ns, .. } = *slot;
+        slot.tag = self.free;
+        self.free = id;
         self.done.push(Completion { tag, request, failed, wait, queue_ns });
-        self.free.push(id);
         self.outstanding -= 1;
         self.begin_idle_time();
     }
 
-    /// Tells the recorder that a request has ended that it wants.
+    /// Tells the recorder that a request has ended, if it wants that.
     #[cold]
     fn record_served(&mut self, id: u32, wait: Option<u32>) {
         let Slot { request, queue_ns, .. } = self.slots[id as usize];
-        let waited = wait.map(|index| self.flash.state().memory.waits[index]);
         let end = self.flash.now();
-        if let Some(recorder) = self.flash.recorder() {
-            recorder.serve(Served { number: id, request, end, waited, queue_ns });
+        let Some(recorder) = self.flash.recorder() else { return };
+        if recorder.wants_request(request.op, request.arrival, end) {
+            let waited = wait.map(|index| self.flash.state().memory.waits[index]);
+            if let Some(recorder) = self.flash.recorder() {
+                recorder.serve(Served { number: id, request, end, waited, queue_ns });
+            }
         }
     }
 
@@ -372,7 +408,7 @@ impl<F: Clocked> Drive<F> {
     }
 
     /// One operation of a request is done.
-    #[inline]
+    #[inline(always)]
     fn on_done(&mut self, id: u32, failed: bool, wait: Option<u32>) {
         let slot = &mut self.slots[id as usize];
         slot.failed |= failed;
@@ -384,7 +420,7 @@ impl<F: Clocked> Drive<F> {
     }
 
     /// Empties the outbox of the layers.
-    #[inline]
+    #[inline(never)]
     fn drain_outbox(&mut self) {
         let mut index = 0;
         while index < self.outbox.len() {
@@ -446,14 +482,26 @@ impl<F: Clocked> Drive<F> {
     /// A request's data (if any) has arrived: it goes to the layers, or behind those that wait.
     #[inline(always)]
     fn enter(&mut self, id: u32) {
-        let passes = !self.options.reads_in_order && self.slots[id as usize].request.op == HostOp::Read;
-        let waits_its_turn = !self.stalled.is_empty() && !passes;
-        if waits_its_turn {
+        let slot = self.slots[id as usize];
+        let passes = !self.options.reads_in_order && slot.request.op == HostOp::Read;
+        if self.stalled.is_empty() || passes {
+            self.start(id, &slot);
+        } else {
             self.slots[id as usize].since = self.flash.now();
             self.slots[id as usize].stalled = true;
             self.stalled.push_back(id);
-        } else {
-            self.start(id);
+        }
+    }
+
+    /// A request that does not go to the layers as it is and at once: it has data, passes the link, or others wait for
+    /// room.
+    #[inline(never)]
+    fn submit_carefully(&mut self, id: u32, request: &Request, cells: &[u8]) {
+        if self.has_contents() {
+            self.attach_contents(id, cells);
+        }
+        if !self.send_on_its_way(id, request) {
+            self.enter(id);
         }
     }
 }
@@ -488,14 +536,12 @@ impl<F: Clocked> BlockDevice for Drive<F> {
             self.die_now();
         }
         self.until_death -= 1;
-        let id = self.new_slot(tag, request);
-        if self.has_contents() {
-            self.attach_contents(id, cells);
+        let (id, slot) = self.new_slot(tag, request);
+        if self.has_contents() || !self.stalled.is_empty() || !self.passes_at_once() {
+            self.submit_carefully(id, request, cells);
+        } else {
+            self.start(id, &slot);
         }
-        if self.send_on_its_way(id, request) {
-            return;
-        }
-        self.enter(id);
         if !self.outbox.is_empty() {
             self.drain_outbox();
         }

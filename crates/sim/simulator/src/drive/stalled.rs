@@ -44,8 +44,8 @@ impl<F: Clocked> Drive<F> {
             slot.stalled = false;
             slot.space_ns += now - slot.since;
             slot.since = now;
-            let waiting = self.stalled.len();
-            self.start(id);
+            let (slot, waiting) = (*slot, self.stalled.len());
+            self.start(id, &slot);
             if self.stalled.len() > waiting {
                 return; // it went back to the head of the line
             }

@@ -307,6 +307,8 @@ struct Source<'a> {
     workload: &'a mut dyn Workload,
     batch: Vec<Request>,
     next: usize,
+    /// Up to here requests can be taken at once.
+    known: usize,
     taken: u64,
     limit: u64,
     ended: bool,
@@ -316,36 +318,36 @@ impl Source<'_> {
     /// The next request without taking it.
     #[inline]
     fn peek(&mut self, device: &impl BlockDevice) -> Result<Option<Request>, RunError> {
-        Ok(if self.prepare(device)? { Some(self.batch[self.next]) } else { None })
+        if self.next == self.known {
+            self.look_ahead(device)?;
+        }
+        Ok(self.batch[..self.known].get(self.next).copied())
     }
 
     /// The next requests, up to the next stage of hints, without taking them. Empty at the end.
     fn ahead(&mut self, device: &impl BlockDevice) -> Result<&[Request], RunError> {
-        if !self.prepare(device)? {
-            return Ok(&[]);
+        if self.next == self.known {
+            self.look_ahead(device)?;
         }
-        let stage = (self.next / HINT + 1) * HINT;
-        let limit = self.next.saturating_add((self.limit - self.taken) as usize);
-        Ok(&self.batch[self.next..stage.min(limit).min(self.batch.len())])
+        Ok(&self.batch[self.next..self.known])
     }
 
-    /// Whether there is a next request, which is announced with others where a stage of hints begins.
-    #[inline]
-    fn prepare(&mut self, device: &impl BlockDevice) -> Result<bool, RunError> {
+    /// Makes the requests up to the next stage of hints known, as far as there are any, and announces further ones.
+    #[inline(never)]
+    fn look_ahead(&mut self, device: &impl BlockDevice) -> Result<(), RunError> {
         if self.next + 3 * HINT >= self.batch.len() && !self.ended {
             self.refill()?;
         }
-        if self.next >= self.batch.len() || self.taken >= self.limit {
-            return Ok(false);
-        }
-        if self.next.is_multiple_of(HINT) {
-            let window = |from: usize| {
-                let length = self.batch.len();
-                &self.batch[(self.next + from).min(length)..(self.next + from + HINT).min(length)]
-            };
+        let length = self.batch.len();
+        let wanted = usize::try_from(self.limit - self.taken).unwrap_or(usize::MAX);
+        let end = length.min(self.next.saturating_add(wanted));
+        if self.next < end && self.next.is_multiple_of(HINT) {
+            let window =
+                |from: usize| &self.batch[(self.next + from).min(length)..(self.next + from + HINT).min(length)];
             device.hint(window(2 * HINT), window(HINT));
         }
-        Ok(true)
+        self.known = end.min((self.next / HINT + 1) * HINT);
+        Ok(())
     }
 
     #[cold]
@@ -421,7 +423,8 @@ pub fn run_probed<D: BlockDevice>(
 ) -> Result<(Ended, HostMeasurements), RunError> {
     let started = device.now();
     let sheet = HostMeasurements::new(device.sectors(), started);
-    let mut source = Source { workload, batch: Vec::new(), next: 0, taken: 0, limit: plan.limit, ended: false };
+    let mut source =
+        Source { workload, batch: Vec::new(), next: 0, known: 0, taken: 0, limit: plan.limit, ended: false };
     let mut runner = Runner {
         device,
         plan,
