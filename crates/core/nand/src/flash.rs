@@ -282,6 +282,19 @@ pub(crate) fn read_in_join<F: Flash + ?Sized>(flash: &mut F, owner: Owner, of: O
     flash.close(join, Awaits::Commands)
 }
 
+/// Programs a page as all of an operation, by a join that waits for it.
+#[inline(always)]
+pub(crate) fn program_in_join<F: Flash + ?Sized>(
+    flash: &mut F,
+    owner: Owner,
+    of: Operation,
+    command: PageProgram,
+) -> Closed {
+    let join = flash.open(of.owner, of.token, Cancel::Never);
+    flash.program(owner, PageProgram { completion: Completion::Join(join), ..command });
+    flash.close(join, Awaits::Commands)
+}
+
 /// Result of issuing a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -424,6 +437,12 @@ pub trait Flash: 'static {
     }
     /// Programs a page.
     fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome;
+    /// Programs a page as all of an operation. The owner of the operation hears of its end as of the end of a join;
+    /// the completion of `command` does not count.
+    #[inline(always)]
+    fn program_alone(&mut self, owner: Owner, operation: Operation, command: PageProgram) -> Closed {
+        program_in_join(self, owner, operation, command)
+    }
     /// Copies a page. The copy ends when its program ends.
     fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome;
     /// Copies pages one after the other, which nobody hears of. Only flash that [`Flash::ends_at_once`] does so.

@@ -55,7 +55,7 @@ impl Chips {
         die.array = id;
         die.suspends = 0;
         die.phase = Phase::Booked;
-        let (asked, time) = (self.schedule.moment(), self.times.transfer_ns(self.commands.get(id)));
+        let (asked, time) = (self.schedule.moment(), self.times.page_transfer_ns());
         let moved = self.book(Turn::of_data(index), asked, time);
         let array_ns = self.array_ns(Kind::Program, id);
         self.schedule.arm(Due::Die(index), moved - self.schedule.now + array_ns);

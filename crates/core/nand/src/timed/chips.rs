@@ -125,7 +125,7 @@ impl Chips {
         command
     }
 
-    /// A new read that is all of an operation. `slot.generation` is ignored.
+    /// A new command that is all of an operation. `slot.generation` is ignored.
     #[inline(always)]
     pub fn insert_alone(&mut self, slot: Slot, operation: Operation) -> CommandId {
         let command = self.commands.insert_alone(slot, operation, self.schedule.now);

@@ -80,7 +80,9 @@ pub(super) mod flag {
     pub const BARRIER: u16 = 64;
     /// Taken back while it waited for another command: it goes when that one ends.
     pub const DROPPED: u16 = 128;
-    /// A read that is all of an operation: `completion` is the token of that, `logical` its owner.
+    /// A command that is all of an operation: `completion` is the token of that, and [`Slot::asker`] its owner.
+    ///
+    /// [`Slot::asker`]: super::Slot::asker
     pub const ALONE: u16 = 256;
 }
 
@@ -143,6 +145,19 @@ impl Slot {
             sectors: read.sectors,
             ..Self::FREE
         }
+    }
+
+    /// The owner of the operation that this command is all of. A read has no logical page, which has the place for it;
+    /// a program moves all of its sectors, whose place has how far the owner is from the highest number.
+    #[inline(always)]
+    fn asker(&self) -> Owner {
+        if self.kind == Kind::Read { self.logical as Owner } else { Owner::MAX - Owner::from(self.sectors) }
+    }
+
+    /// Whether a program has a place for the owner of its operation.
+    #[inline(always)]
+    pub fn can_be_of(owner: Owner) -> bool {
+        owner >= Owner::MAX - Owner::from(u8::MAX)
     }
 
     /// Pages of a program of gathered ones, which is of no logical page.
@@ -265,12 +280,17 @@ impl Commands {
         command
     }
 
-    /// Fills a slot with a read that is all of an operation. `slot.generation` is ignored.
+    /// Fills a slot with a read that is all of an operation, or with such a program. `slot.generation` is ignored.
     #[inline(always)]
     pub fn insert_alone(&mut self, slot: Slot, operation: Operation, now: Nanos) -> CommandId {
-        let flags = if self.tells_waits { flag::ALONE | flag::TRACED } else { flag::ALONE };
-        let (completion, logical) = (operation.token, u32::from(operation.owner));
-        let command = self.insert(Slot { logical, completion, flags, ..slot }, None, now);
+        let flags = slot.flags | if self.tells_waits { flag::ALONE | flag::TRACED } else { flag::ALONE };
+        let asked = Slot { completion: operation.token, flags, ..slot };
+        let asked = match slot.kind {
+            Kind::Read => Slot { logical: u32::from(operation.owner), ..asked },
+            _ => Slot { sectors: (Owner::MAX - operation.owner) as u8, ..asked },
+        };
+        debug_assert!(asked.asker() == operation.owner, "{operation:?} has no place in {asked:?}");
+        let command = self.insert(asked, None, now);
         if self.tells_waits {
             self.trace_mut(command.slot).begin(now);
         }
@@ -280,7 +300,7 @@ impl Commands {
     /// The operation of a layer that a command is of, if it is of one.
     pub fn operation_of(&self, slot: &Slot) -> Option<Operation> {
         if slot.flags & flag::ALONE != 0 {
-            return Some(Operation { owner: slot.logical as Owner, token: slot.completion });
+            return Some(Operation { owner: slot.asker(), token: slot.completion });
         }
         let join = (slot.flags & flag::JOIN != 0).then(|| self.joins.get(slot.completion))?;
         Some(Operation { owner: join.owner, token: join.token })
@@ -456,12 +476,12 @@ impl Commands {
         state.events.push((owner, Event::Joined { token, failed, wait }));
     }
 
-    /// A read that is all of an operation is done. `waited`: its waiting counts.
+    /// A command that is all of an operation is done. `waited`: its waiting counts.
     #[inline(always)]
     pub fn end_alone(&self, id: u32, failed: bool, waited: bool, state: &mut FlashState) {
         let slot = self.get(id);
         let wait = waited.then(|| state.memory.waits.note(self.trace(id).wait()));
-        state.events.push((slot.logical as Owner, Event::Joined { token: slot.completion, failed, wait }));
+        state.events.push((slot.asker(), Event::Joined { token: slot.completion, failed, wait }));
     }
 
     /// A join waits for every data or record program issued so far.

@@ -43,16 +43,7 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    /// Waits for `after` if that is still in progress, otherwise goes on at once.
-    #[inline(always)]
-    fn begin(&mut self, id: CommandId, after: Option<CommandId>) {
-        match after.filter(|after| self.is_under_way(*after)) {
-            Some(after) => self.chips.commands.depend(after.slot, id.slot),
-            None => self.ready(id.slot),
-        }
-    }
-
-    /// The same of a new read, whose block is known.
+    /// A new read, whose block is known, waits for the command that it comes after, or begins.
     #[inline(always)]
     fn begin_reading(&mut self, id: CommandId, read: &Read, block: BlockId) {
         match read.after.filter(|after| self.is_under_way(*after)) {
@@ -80,6 +71,23 @@ impl Controller {
         if self.gather.is_on() && self.take_in_at_once(command) {
             return Outcome::Done;
         }
+        let slot = self.claim(owner, kind, &command);
+        let id = self.chips.insert(slot, Some(command.completion));
+        self.begin_programming(id, &command);
+        Outcome::Pending(id)
+    }
+
+    /// Issues a program of one page that is all of an operation, where no memory gathers pages.
+    #[inline(always)]
+    pub fn issue_program_alone(&mut self, owner: Owner, operation: Operation, command: PageProgram) {
+        let slot = self.claim(owner, Kind::Program, &command);
+        let id = self.chips.insert_alone(slot, operation);
+        self.begin_programming(id, &command);
+    }
+
+    /// Claims the page of a program, and pins the block of the page that it supersedes. Returns the program.
+    #[inline(always)]
+    fn claim(&mut self, owner: Owner, kind: Kind, command: &PageProgram) -> Slot {
         self.chips.state.claim_page(command.page);
         if let Some(old) = command.supersedes
             && !self.chips.state.breaks(LawBroken::PinsOff)
@@ -110,12 +118,19 @@ impl Controller {
             slot.flags |= flag::BARRIER;
             slot.epoch = self.chips.commands.barriers.issued();
         }
-        let id = self.chips.insert(slot, Some(command.completion));
-        if what == What::Merge {
+        slot
+    }
+
+    /// A new program goes to its die as soon as what it comes after is done.
+    #[inline(always)]
+    fn begin_programming(&mut self, id: CommandId, command: &PageProgram) {
+        if matches!(command.what, Program::Data { merge: true, .. }) {
             self.fold_failed_base(id.slot);
         }
-        self.begin(id, command.after);
-        Outcome::Pending(id)
+        match command.after.filter(|after| self.is_under_way(*after)) {
+            Some(after) => self.chips.commands.depend(after.slot, id.slot),
+            None => self.ready_to_program(id.slot, command.page, self.chips.block_of(command.page.0)),
+        }
     }
 
     #[inline(always)]
@@ -302,18 +317,23 @@ impl Controller {
     #[inline]
     pub fn ready(&mut self, id: u32) {
         let slot = self.chips.commands.get(id);
-        let (kind, page, flags) = (slot.kind, slot.page, slot.flags);
-        let block = self.chips.block_of(page);
-        let position = self.chips.state.geometry.page_in_block(Ppn(page)) as u16;
-        if kind == Kind::Read {
-            let is_wanted = flags & flag::DROPPED == 0 && slot.what != What::Answered;
-            if is_wanted && position < self.chips.state.block(block).done {
-                self.begin_read(id);
-            } else {
-                self.not_read(id, block);
-            }
-            return;
+        let (kind, page, flags) = (slot.kind, Ppn(slot.page), slot.flags);
+        let block = self.chips.block_of(page.0);
+        if kind != Kind::Read {
+            return self.ready_to_program(id, page, block);
         }
+        let is_wanted = flags & flag::DROPPED == 0 && slot.what != What::Answered;
+        if is_wanted && self.chips.state.is_programmed_in(block, page) {
+            self.begin_read(id);
+        } else {
+            self.not_read(id, block);
+        }
+    }
+
+    /// The same of a program, whose page and block are known.
+    #[inline(always)]
+    fn ready_to_program(&mut self, id: u32, page: Ppn, block: BlockId) {
+        let position = (page.0 - self.chips.state.geometry.page_at(block, 0).0) as u16;
         let row = self.chips.state.block(block);
         if row.has_failed() {
             self.hand_back(id);
@@ -520,9 +540,10 @@ impl Controller {
     pub fn complete(&mut self, id: u32) {
         let page = self.chips.commands.get(id).page;
         self.chips.state.mix(self.chips.schedule.now << 20 ^ u64::from(page));
-        if self.chips.commands.get(id).kind == Kind::Read {
-            self.complete_read(id);
-            return;
+        match self.chips.commands.get(id).kind {
+            Kind::Read => return self.complete_read(id),
+            Kind::Program if self.chips.state.is_plain() && !self.gather.is_on() => return self.complete_plainly(id),
+            _ => {}
         }
         let slot = *self.chips.commands.get(id);
         let block = self.chips.block_of(page);
@@ -542,7 +563,7 @@ impl Controller {
                     if self.chips.state.block(block).parked != NIL {
                         self.unpark(block, slot.cause, slot.root);
                     }
-                    self.finish_program(&slot, block);
+                    self.finish_program(id, block);
                 }
             }
             Kind::Gathered => {
@@ -574,14 +595,43 @@ impl Controller {
         self.chips.unpin(self.chips.block_of(page));
         let slot = self.chips.commands.get(id);
         if slot.successor == NIL && slot.flags & flag::ALONE != 0 {
-            self.assert_waited(id);
-            let waited = slot.flags & flag::WAITED != 0;
-            self.chips.commands.end_alone(id, failed, waited, &mut self.chips.state);
-            self.chips.retire(id);
+            self.end_alone(id, failed);
         } else {
             let slot = *slot;
             self.conclude(id, &slot, failed);
         }
+    }
+
+    /// A page is in its cells, where nothing fails any more and contents are off. Fields are taken one by one, as of a read.
+    #[inline(always)]
+    fn complete_plainly(&mut self, id: u32) {
+        let slot = self.chips.commands.get(id);
+        let (page, cause, root) = (Ppn(slot.page), slot.cause, slot.root);
+        let block = self.chips.block_of(page.0);
+        if self.chips.state.block(block).has_failed() {
+            return self.program_failed(id, block);
+        }
+        self.chips.state.count_program(page, CAUSES[cause as usize]);
+        if self.chips.state.block(block).parked != NIL {
+            self.unpark(block, cause, root);
+        }
+        self.finish_program(id, block);
+        let slot = self.chips.commands.get(id);
+        if slot.successor == NIL && slot.flags & flag::ALONE != 0 {
+            self.end_alone(id, false);
+        } else {
+            let slot = *slot;
+            self.conclude(id, &slot, false);
+        }
+    }
+
+    /// A command that is all of an operation, and that nothing waits for, has ended.
+    #[inline(always)]
+    fn end_alone(&mut self, id: u32, failed: bool) {
+        self.assert_waited(id);
+        let waited = self.chips.commands.get(id).flags & flag::WAITED != 0;
+        self.chips.commands.end_alone(id, failed, waited, &mut self.chips.state);
+        self.chips.retire(id);
     }
 
     fn assert_waited(&self, id: u32) {
@@ -608,7 +658,7 @@ impl Controller {
         if forgets {
             self.chips.unpin(block);
         } else {
-            self.finish_program(slot, block);
+            self.finish_program(id, block);
         }
         is_held
     }
@@ -644,14 +694,15 @@ impl Controller {
 
     /// Gives back the pins of a program whose data is safe and lowers the barriers it held up.
     #[inline]
-    pub fn finish_program(&mut self, slot: &Slot, block: BlockId) {
+    pub fn finish_program(&mut self, id: u32, block: BlockId) {
         self.chips.unpin(block);
-        if slot.supersedes != NIL && !self.chips.state.breaks(LawBroken::PinsOff) {
-            let old = self.chips.block_of(slot.supersedes);
-            self.chips.unpin(old);
+        let slot = self.chips.commands.get(id);
+        let (supersedes, flags, epoch) = (slot.supersedes, slot.flags, slot.epoch);
+        if supersedes != NIL && !self.chips.state.breaks(LawBroken::PinsOff) {
+            self.chips.unpin(self.chips.block_of(supersedes));
         }
-        if slot.flags & flag::BARRIER != 0 {
-            self.chips.commands.lower_barriers(slot.epoch, &mut self.chips.state);
+        if flags & flag::BARRIER != 0 {
+            self.chips.commands.lower_barriers(epoch, &mut self.chips.state);
         }
     }
 
@@ -976,7 +1027,7 @@ impl Controller {
         assert!(slot.state == State::Failed, "only a failed program is given up");
         let block = self.chips.state.geometry.block_of(Ppn(slot.page));
         self.redirect_readers(id, block, readers_to);
-        self.finish_program(&slot, block);
+        self.finish_program(id, block);
         self.conclude(id, &slot, false);
     }
 

@@ -6,7 +6,7 @@ use super::commands::{Kind, Slot, State, What};
 use crate::NIL;
 use crate::flash::{
     Awaits, Backlog, Cancel, Cancelled, Closed, CommandId, Completion, Flash, JoinId, Operation, Outcome, Owner,
-    PageCopy, PageProgram, ProgramFailure, Read, Ticket, Token, read_in_join,
+    PageCopy, PageProgram, ProgramFailure, Read, Ticket, Token, program_in_join, read_in_join,
 };
 use crate::memory::Memory;
 use crate::state::{BlockUse, FlashState, LawBroken};
@@ -51,6 +51,16 @@ impl Flash for TimedFlash {
     #[inline(always)]
     fn program(&mut self, owner: Owner, command: PageProgram) -> Outcome {
         self.controller.issue_program(owner, Kind::Program, command)
+    }
+
+    #[inline(always)]
+    fn program_alone(&mut self, owner: Owner, operation: Operation, command: PageProgram) -> Closed {
+        // A program that memory takes at once ends here: the join says so.
+        if self.controller.gather.is_on() || !Slot::can_be_of(operation.owner) {
+            return program_in_join(self, owner, operation, command);
+        }
+        self.controller.issue_program_alone(owner, operation, command);
+        Closed::Pending
     }
 
     #[inline(always)]

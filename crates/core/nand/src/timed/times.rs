@@ -88,8 +88,14 @@ impl Times {
         match slot.kind {
             Kind::Read => self.read_transfer_ns(slot.sectors),
             Kind::Gathered => self.part_transfer_ns,
-            _ => self.page_transfer_ns,
+            _ => self.page_transfer_ns(),
         }
+    }
+
+    /// Time of the transfer of a whole page.
+    #[inline]
+    pub fn page_transfer_ns(&self) -> Nanos {
+        self.page_transfer_ns
     }
 
     /// Time of one transfer of a read of so many sectors.

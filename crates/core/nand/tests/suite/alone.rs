@@ -1,8 +1,9 @@
-//! A read that is all of an operation ends as a join of this one read does.
+//! A command that is all of an operation ends as a join of this one command does.
 
-use crate::rig::{at, fill, flash, issue, part_of, program};
+use crate::rig::{at, command, fill, flash, issue, part_of, program};
 use nand::{
-    Awaits, Cancel, Closed, CommandOptions, Event, Flash, Operation, Owner, PayloadId, Read, TimedFlash, Token,
+    Awaits, Cancel, Closed, CommandOptions, Completion, Event, FaultPlan, Flash, Operation, Owner, PageProgram,
+    PayloadId, Read, TimedFlash, Token,
 };
 use units::{Cause, DieId, Nanos, Ppn};
 
@@ -37,18 +38,79 @@ fn ends(options: CommandOptions, ask: Ask, dies: bool) -> Vec<Ended> {
     if dies {
         flash.state_mut().kill_die(DieId(0));
     }
-    let mut seen = Vec::new();
+    run(&mut flash)
+}
+
+/// Runs to the end. A program that fails is issued again where the spare block is free, and its end is that of the
+/// second one.
+fn run(flash: &mut TimedFlash) -> Vec<Ended> {
+    let (mut seen, mut spare) = (Vec::new(), 0);
     while flash.advance() {
         let now = flash.now();
-        let state = flash.state_mut();
-        for (owner, event) in state.events.drain(..) {
-            if let Event::Joined { token, failed, wait } = event {
-                let waited = wait.map(|wait| [0, 1].map(|by| state.memory.waits[wait].total_of(by)));
-                seen.push((now, owner, token, failed, waited));
+        for (owner, event) in std::mem::take(&mut flash.state_mut().events) {
+            match event {
+                Event::Joined { token, failed, wait } => {
+                    let waits = &flash.state().memory.waits;
+                    let waited = wait.map(|wait| [0, 1].map(|by| waits[wait].total_of(by)));
+                    seen.push((now, owner, token, failed, waited));
+                }
+                Event::ProgramFailed(id) => {
+                    assert_eq!(owner, 0, "the unit that issued it hears of it");
+                    flash.state_mut().set_faults(FaultPlan::default(), 1);
+                    flash.place_again(id, at(1, 3, spare));
+                    spare += 1;
+                }
+                _ => {}
             }
         }
     }
     seen
+}
+
+/// A way to program a page as all of an operation.
+type Write = fn(&mut TimedFlash, Owner, PageProgram, Token) -> Closed;
+
+fn program_alone(flash: &mut TimedFlash, owner: Owner, command: PageProgram, token: Token) -> Closed {
+    flash.program_alone(0, Operation { owner, token }, command)
+}
+
+fn program_in_a_join(flash: &mut TimedFlash, owner: Owner, command: PageProgram, token: Token) -> Closed {
+    let join = flash.open(owner, token, Cancel::Never);
+    flash.program(0, PageProgram { completion: Completion::Join(join), ..command });
+    flash.close(join, Awaits::Commands)
+}
+
+/// Programs behind each other, over a page, and after a read; `fail`: all of them fail once.
+fn program_ends(options: CommandOptions, owner: Owner, write: Write, fail: bool) -> Vec<Ended> {
+    let mut flash = flash(CommandOptions { tells_waits: true, ..options });
+    fill(&mut flash, 0, 0, 3);
+    if fail {
+        flash.state_mut().set_faults(FaultPlan { program: 1.0, ..FaultPlan::default() }, 1);
+    }
+    let over = PageProgram { supersedes: Some(at(0, 0, 1)), ..command(at(0, 1, 1)) };
+    let before = flash.read(0, crate::rig::silent_read(at(0, 0, 0))).pending();
+    let after = PageProgram { after: before, ..command(at(2, 0, 0)) };
+    for (token, command) in (0..).zip([command(at(0, 1, 0)), over, after, command(at(1, 0, 0))]) {
+        assert_eq!(write(&mut flash, owner, command, token), Closed::Pending);
+    }
+    run(&mut flash)
+}
+
+#[test]
+fn a_program_alone_ends_when_and_as_its_join_would() {
+    let beside = CommandOptions { cache_program: true, ..CommandOptions::default() };
+    // The highest owner, the lowest one that a program has a place for, and one that takes a join.
+    for owner in [Owner::MAX, Owner::MAX - 255, Owner::MAX - 256] {
+        for options in [CommandOptions::default(), beside] {
+            for fail in [false, true] {
+                let joined = program_ends(options, owner, program_in_a_join, fail);
+                assert_eq!(joined.len(), 4, "{joined:?}");
+                assert!(joined.iter().all(|(_, of, ..)| *of == owner), "{joined:?}");
+                assert!(joined.iter().any(|(.., waited)| waited.is_some_and(|[direct, _]| direct > 0)), "{joined:?}");
+                assert_eq!(program_ends(options, owner, program_alone, fail), joined);
+            }
+        }
+    }
 }
 
 #[test]

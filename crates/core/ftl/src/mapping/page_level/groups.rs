@@ -23,7 +23,7 @@ use super::access::{MapAccess, Use};
 use super::entry::Entry;
 use super::place::NoRoom;
 use super::space::Stream;
-use super::{Heard, Tag, Write};
+use super::{Ends, Heard, Tag, Write};
 use crate::FtlContext;
 use crate::mapping::common::answer;
 use layer::{Answer, Outbox, PageOp, Signal, Slots};
@@ -345,7 +345,7 @@ impl<A: MapAccess> PageMap<A> {
             let number = if parts > 1 { marked(sequence, Mark { place, parts }) } else { sequence };
             let sequence = Some(number);
             let write = Write { logical, page, mask, payload, known, sequence, keep: op.kept, cause: op.cause };
-            self.write_page(flash, &write, join);
+            self.write_page(flash, &write, Ends::InJoin(join));
             if let Some(group) = group {
                 self.groups.open.at_mut(group).parts.push(page);
                 self.await_part(flash, group, page);
@@ -420,7 +420,7 @@ impl<A: MapAccess> PageMap<A> {
             self.groups.lent.push(payload);
             let (number, cause) = (Some(sequence + 1), Cause::Metadata);
             let write = Write { logical, page, mask, payload, known: None, sequence: number, keep: false, cause };
-            self.write_page(flash, &write, join);
+            self.write_page(flash, &write, Ends::InJoin(join));
             self.groups.broken.entry(sequence).or_default().remove(&logical);
         }
         Ok(())

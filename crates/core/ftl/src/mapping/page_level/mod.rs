@@ -203,6 +203,10 @@ impl<A: MapAccess> PageMap<A> {
 
     /// `sequence`: number of its writes, in place of the next ones.
     fn submit_write<F: Flash>(&mut self, flash: &mut F, op: &PageOp, sequence: Option<u64>) -> Answer {
+        // Where no map entry costs a command, the program of one whole page is all of its operation.
+        if op.pages == 1 && op.first_mask == self.geometry.full_mask() && !op.fua && A::SHARING == Sharing::Data {
+            return self.write_only_page(flash, op, sequence);
+        }
         let join = flash.open(op.owner, op.token, Cancel::Never);
         let full = self.geometry.full_mask();
         for index in 0..op.pages {
@@ -216,7 +220,7 @@ impl<A: MapAccess> PageMap<A> {
                 self.access.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room: true });
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
             let write = Write { logical, page, mask, payload, known, sequence, keep: op.kept, cause: op.cause };
-            self.write_page(flash, &write, join);
+            self.write_page(flash, &write, Ends::InJoin(join));
             if self.settings.paced {
                 self.keep_pace(flash, page);
             }
@@ -228,8 +232,27 @@ impl<A: MapAccess> PageMap<A> {
         answer(flash, join, Awaits::Commands)
     }
 
+    /// Writes the only page of an operation, all of it.
+    #[inline]
+    fn write_only_page<F: Flash>(&mut self, flash: &mut F, op: &PageOp, sequence: Option<u64>) -> Answer {
+        let logical = op.first;
+        let page = match A::page_for_write(self, flash, logical) {
+            Ok(page) => Some(page),
+            Err(why) => self.page_after_all(flash, logical, why),
+        };
+        let Some(page) = page else { return Answer::Full { taken: 0, pending: false, failed: false } };
+        let (mask, payload, keep, cause) = (op.first_mask, op.payload, op.kept, op.cause);
+        let write = Write { logical, page, mask, payload, known: None, sequence, keep, cause };
+        let closed = self.write_page(flash, &write, Ends::Alone(Operation { owner: op.owner, token: op.token }));
+        if self.settings.paced {
+            self.keep_pace(flash, page);
+        }
+        answer_alone(closed)
+    }
+
+    /// Writes a page. Returns whether its operation is done, if the page is all of that.
     #[inline(always)]
-    fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, join: JoinId) {
+    fn write_page<F: Flash>(&mut self, flash: &mut F, write: &Write, ends: Ends) -> Closed {
         let Write { logical, page, mask, payload, known, sequence, keep, cause } = *write;
         let old = self.pages.entry(logical);
         let (sequence, stays) = self.versions.write(&mut self.pages, logical, old, sequence, keep);
@@ -240,7 +263,7 @@ impl<A: MapAccess> PageMap<A> {
             if !stays {
                 self.pages.drop(old);
             }
-            if merge {
+            if merge && let Ends::InJoin(join) = ends {
                 // Which page to read is known only with the entry, whatever the scheme.
                 after = read_missing(flash, self.owner, &self.geometry, old, mask, join, known);
             }
@@ -254,22 +277,32 @@ impl<A: MapAccess> PageMap<A> {
         };
         self.pages.place(logical, page);
         self.access.placed(&mut self.space, logical, page);
-        let command = PageProgram {
+        let command = |completion| PageProgram {
             page,
             supersedes,
             what: Program::Data { payload, merge },
             logical: logical.0,
             sequence,
             cause,
-            completion: Completion::Join(join),
+            completion,
             after,
         };
-        flash.program(self.owner, command);
+        let closed = match ends {
+            Ends::InJoin(join) => {
+                flash.program(self.owner, command(Completion::Join(join)));
+                Closed::Pending
+            }
+            Ends::Alone(operation) => {
+                debug_assert!(!merge, "the rest of {logical} would be read for nobody");
+                flash.program_alone(self.owner, operation, command(Completion::Notify(operation.token)))
+            }
+        };
         if let Some(block) = release
             && !flash.state().breaks(nand::LawBroken::TrimHoldsOff)
         {
             flash.release(block); // the program pins it now
         }
+        closed
     }
 
     #[inline]
@@ -298,10 +331,7 @@ impl<A: MapAccess> PageMap<A> {
         let entry = self.versions.to_read(op.first, self.pages.entry(op.first), op.kept);
         let Some(read) = self.read_of(flash, op, 0, entry) else { return Answer::Done { failed: false } };
         let operation = Operation { owner: op.owner, token: op.token };
-        match flash.read_alone(self.owner, operation, read) {
-            Closed::Done { failed } => Answer::Done { failed },
-            Closed::Pending => Answer::Pending(OpHandle(None)),
-        }
+        answer_alone(flash.read_alone(self.owner, operation, read))
     }
 
     /// The command that reads a page of an operation. `None`: nothing was written there, and it reads zeros.
@@ -411,6 +441,24 @@ impl<A: MapAccess> PageMap<A> {
             outbox.push(Signal::Room);
         }
     }
+}
+
+/// The answer to an operation that is one command.
+#[inline(always)]
+fn answer_alone(closed: Closed) -> Answer {
+    match closed {
+        Closed::Done { failed } => Answer::Done { failed },
+        Closed::Pending => Answer::Pending(OpHandle(None)),
+    }
+}
+
+/// The receiver of the end of a program of the host.
+#[derive(Clone, Copy)]
+enum Ends {
+    /// One of several commands of an operation.
+    InJoin(JoinId),
+    /// The program is all of the operation.
+    Alone(Operation),
 }
 
 /// One page of a host write with a place to go to.
