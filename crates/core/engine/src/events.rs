@@ -26,7 +26,7 @@ pub struct EventQueue {
 }
 
 const IDLE: u64 = u64::MAX;
-/// No slot.
+/// In place of a slot: no event was taken.
 const NONE: u32 = u32::MAX;
 
 impl EventQueue {

@@ -39,6 +39,7 @@ mod gather;
 mod issue;
 mod observer;
 mod parked;
+mod programs;
 mod schedule;
 mod tickets;
 mod times;

@@ -80,8 +80,8 @@ fn program_in_a_join(flash: &mut TimedFlash, owner: Owner, command: PageProgram,
     flash.close(join, Awaits::Commands)
 }
 
-/// Programs behind each other, over a page, and after a read; `fail`: the first that ends fails, and those queued in its
-/// block go back.
+/// Programs behind each other, over a page, and after a read. `fail`: the first one that ends fails, and the others of
+/// its block go back.
 fn program_ends(options: CommandOptions, owner: Owner, write: Write, fail: bool) -> Vec<Ended> {
     let mut flash = flash(CommandOptions { tells_waits: true, ..options });
     fill(&mut flash, 0, 0, 3);

@@ -6,7 +6,8 @@
 
 use super::access::{MapAccess, Sharing};
 use super::old_versions::OldVersions;
-use super::{PageMap, Write};
+use super::PageMap;
+use super::write::{Ends, Write};
 use layer::HOST_OWNER;
 use nand::{Awaits, Cancel, Flash, PayloadId};
 use units::{Cause, HostOp, Lpn, Request};
@@ -41,7 +42,7 @@ impl<A: MapAccess> PageMap<A> {
                 keep: false,
                 cause: Cause::Host,
             };
-            self.write_page(flash, &write, join);
+            self.write_page(flash, &write, Ends::InJoin(join));
             written += 1;
         }
         flash.close(join, Awaits::Commands);
