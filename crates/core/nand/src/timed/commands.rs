@@ -80,9 +80,7 @@ pub(super) mod flag {
     pub const BARRIER: u16 = 64;
     /// Taken back while it waited for another command: it goes when that one ends.
     pub const DROPPED: u16 = 128;
-    /// A command that is all of an operation: `completion` is the token of that, and [`Slot::asker`] its owner.
-    ///
-    /// [`Slot::asker`]: super::Slot::asker
+    /// A command that is all of an operation: `completion` is the token of that, and `Slot::asker` its owner.
     pub const ALONE: u16 = 256;
 }
 

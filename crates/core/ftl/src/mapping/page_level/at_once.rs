@@ -4,9 +4,9 @@
 //! *Protects*: the same pages, maps and counts as [`PageMap::submit_write`] leaves, which takes what needs more than
 //! the next page of an open block.
 
+use super::PageMap;
 use super::access::{MapAccess, Sharing};
 use super::old_versions::OldVersions;
-use super::PageMap;
 use super::write::{Ends, Write};
 use layer::HOST_OWNER;
 use nand::{Awaits, Cancel, Flash, PayloadId};
