@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,17 +30,21 @@ done
 """
 
 _guards: set[subprocess.Popen[bytes]] = set()
+# No thread forks between the making of a guard's pipes and their entry among the guards, nor between their leaving and their end.
+_pipes = threading.Lock()
 
 
 def _left_to_the_parent() -> None:
     # A child with a copy of the pipes would keep the guards waiting after the end of this process.
     for guard in _guards:
-        assert guard.stdin is not None
-        guard.stdin.close()
+        for pipe in (guard.stdin, guard.stdout):
+            assert pipe is not None
+            pipe.close()
     _guards.clear()
+    _pipes.release()
 
 
-os.register_at_fork(after_in_child=_left_to_the_parent)
+os.register_at_fork(before=_pipes.acquire, after_in_parent=_pipes.release, after_in_child=_left_to_the_parent)
 
 
 @contextmanager
@@ -51,9 +56,10 @@ def scratch_folder() -> Iterator[Path]:
     """
     place = tempfile.gettempdir()
     # In a session of its own Ctrl-C does not reach the guard.
-    guard = subprocess.Popen(["sh", "-c", _GUARD, "sh", place], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    with _pipes:
+        guard = subprocess.Popen(["sh", "-c", _GUARD, "sh", place], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        _guards.add(guard)
     assert guard.stdin is not None and guard.stdout is not None
-    _guards.add(guard)
     try:
         with guard.stdout as said:
             folder = said.read()
@@ -61,6 +67,7 @@ def scratch_folder() -> Iterator[Path]:
             raise OSError(f"no folder can be made in {place}")
         yield Path(os.fsdecode(folder))
     finally:
-        _guards.discard(guard)
-        guard.stdin.close()
+        with _pipes:
+            _guards.discard(guard)
+            guard.stdin.close()
         guard.wait()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
+from urllib.parse import quote
 
 import pytest
 
@@ -68,7 +69,7 @@ class ServedDrive:
 
     def __init__(self, folder: Path, stack: AnyStack, settings: Settings) -> None:
         self.path = folder / "drive.sock"
-        self.uri = f"nbd+unix:///?socket={self.path}"
+        self.uri = f"nbd+unix:///?socket={quote(str(self.path))}"
         Stack.of(stack).save(folder / "stack.toml")
         given = [part for key, value in pairs(settings) for part in ("--set", f"{key}={value}")]
         self._said = folder / "said"

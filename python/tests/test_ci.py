@@ -58,7 +58,7 @@ def step_done(action: dict[str, Any], name: str, folder: Path, **inputs: str) ->
 
 
 def test_the_action_fails_at_a_limit_and_keeps_the_page(action: dict[str, Any], tmp_path: Path) -> None:
-    plain = "run page --workload zipf --set drive.capacity=1GiB\n--requests 2000 --no-snapshots"
+    plain = "run page --workload zipf --set drive.capacity=1GiB # a comment\n--requests 2000 \\\n --no-snapshots"
     for limit, code in (("write.p50 > 10s", 0), ("write.p50 > 1ns", 8)):
         done = step_done(action, "Run nandarium", tmp_path, arguments=f"{plain}\n--fail-if '{limit}'\n", out="my result")
         assert done.returncode == code, done.stderr
@@ -74,7 +74,12 @@ def test_the_action_installs_into_an_environment_of_its_own(action: dict[str, An
     done = step_done(action, "Install nandarium", tmp_path, package="./my tools/nandarium.whl")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "said").read_text().strip().endswith("./my tools/nandarium.whl")
-    assert (tmp_path / "path").read_text().strip() == f"{tmp_path}/nandarium/bin"
+    folder = Path((tmp_path / "path").read_text().strip())
+    assert [name.name for name in folder.iterdir()] == ["nandarium"], "the job keeps its own python3"
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/nandarium-1.whl").touch()
+    step_done(action, "Install nandarium", tmp_path, package="./tools/nandarium-*.whl")
+    assert (tmp_path / "said").read_text().strip().endswith("./tools/nandarium-1.whl")
 
 
 def test_jobs_of_the_guide_give_the_action_inputs_that_it_has(action: dict[str, Any]) -> None:

@@ -146,4 +146,6 @@ if __name__ == "__main__":
     elif sys.argv[1:2] == ["verify"]:
         verify(by_nbd(), Path(os.environ["NANDARIUM_SAID"]).read_text().split(), sys.argv[2])
     else:
+        if unknown := [name for name in sys.argv[1:] if name not in STACKS]:
+            sys.exit(f"seeded.py: there is no stack {unknown[0]!r}; there are {', '.join(map(repr, STACKS))}")
         main(sys.argv[1:] or STACKS)

@@ -1,6 +1,6 @@
 //! `nandarium life`: how long a drive lives under a workload, and the causes of wear.
 
-use super::limits::{self, Limits};
+use super::limits::Limits;
 use super::{compare as comparing, logs, results};
 use crate::arguments::LifeArguments;
 use crate::failure::Failure;
@@ -17,7 +17,6 @@ pub fn execute(arguments: &LifeArguments) -> Result<(), Failure> {
         return logs::execute(arguments, [before, after]);
     }
     let shared = &arguments.session;
-    limits::check(&shared.limits, true)?;
     let names = Names::sort(&arguments.names, arguments.stack.as_slice(), shared.workload.as_deref())?;
     let (stack, workload) = (names.stack()?, names.workload);
     let question = arguments.question.asked(arguments.price.as_ref(), arguments.tbw.clone());

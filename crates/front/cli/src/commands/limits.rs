@@ -4,14 +4,17 @@ use crate::arguments::LimitArguments;
 use crate::failure::{Failure, LIMIT};
 use crate::junit;
 use serde_json::Value;
+use std::path::PathBuf;
 use sweep::{JudgedLimit, Limit};
+
+/// Name of the verdicts in the file of `--junit`.
+pub const SUITE: &str = "nandarium limits";
 
 /// The verdicts of all limits.
 pub struct Limits(Vec<JudgedLimit>);
 
-/// Checks, before anything runs, that no limit is about a life that is not told, and that verdicts can be written.
+/// Checks, before anything runs, that no limit is about a life that is not told.
 pub fn check(limits: &LimitArguments, has_life: bool) -> Result<(), Failure> {
-    junit::check(limits.junit.as_deref())?;
     let of_life = limits.fail_if.iter().find(|limit| limit.is_of_life() && !has_life);
     of_life.map_or(Ok(()), |limit| {
         Err(Failure::usage(format!(
@@ -48,16 +51,16 @@ impl Limits {
     /// # Errors
     /// Limits are reached: each with its figure. Or the file cannot be written.
     pub fn verdict(&self, limits: &LimitArguments) -> Result<(), Failure> {
-        if let Some(path) = &limits.junit {
-            let test = |one: &JudgedLimit| junit::Test {
-                of: one.of().to_owned(),
-                name: format!("not {}", one.limit().text()),
-                problem: one.fails().then(|| one.sentence()),
-                seconds: None,
-            };
-            junit::write(path, "nandarium limits", self.0.iter().map(test))?;
-        }
         let reached: Vec<String> = self.0.iter().filter(|one| one.fails()).map(JudgedLimit::sentence).collect();
-        if reached.is_empty() { Ok(()) } else { Err(Failure { code: LIMIT, message: reached.join("\n  ") }) }
+        let is_kept = reached.is_empty();
+        let verdict = if is_kept { Ok(()) } else { Err(Failure { code: LIMIT, message: reached.join("\n  ") }) };
+        let test = |one: &JudgedLimit| junit::Test {
+            of: one.of().to_owned(),
+            name: format!("not {}", one.limit().text()),
+            problem: one.fails().then(|| one.sentence()),
+            seconds: None,
+        };
+        let write = |path: &PathBuf| junit::write(path, SUITE, self.0.iter().map(test));
+        junit::both(verdict, limits.junit.as_ref().map_or(Ok(()), write))
     }
 }

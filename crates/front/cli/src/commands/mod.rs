@@ -28,12 +28,26 @@ pub mod sweep;
 mod torture;
 pub mod trace;
 
-use crate::arguments::Command;
+use crate::arguments::{Command, CompareArguments, LifeArguments, LimitArguments, RunArguments};
 use crate::failure::Failure;
+use crate::junit;
 
 /// Does what was asked.
 /// Errors: anything that makes the program end with a code other than 0.
 pub fn execute(command: &Command) -> Result<(), Failure> {
+    let of_limits = |limits: &LimitArguments| (limits.junit.clone(), limits::SUITE);
+    let ((file, suite), out) = match command {
+        Command::Run(RunArguments { session, .. })
+        | Command::Compare(CompareArguments { session, .. })
+        | Command::Life(LifeArguments { session, .. }) => (of_limits(&session.limits), session.out.as_deref()),
+        Command::Sweep(arguments) => (of_limits(&arguments.limits), arguments.out.as_deref()),
+        Command::Torture(arguments) => ((arguments.junit.clone(), torture::SUITE), arguments.out.as_deref()),
+        _ => return of(command),
+    };
+    junit::around(file.as_deref(), out, suite, || of(command))
+}
+
+fn of(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Demo(arguments) => demo::execute(arguments),
         Command::Run(arguments) => run::execute(arguments),

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use torture::{Commands, Guarantee, Lie, Recording, Torture, Tried};
 
+/// Name of the verdict in the file of `--junit`.
+pub const SUITE: &str = "nandarium torture";
+
 pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
-    junit::check(arguments.junit.as_deref())?;
     let torture = asked(arguments)?;
     // It may lie in the folder of --out, whose files are moved away next.
     let read = |path: &PathBuf| {
@@ -49,18 +51,19 @@ pub fn execute(arguments: &TortureArguments) -> Result<(), Failure> {
         }
     }
     let is_interrupted = watch::is_stopped();
-    if let Some(path) = arguments.junit.as_deref().filter(|_| !is_interrupted) {
-        write_junit(path, &tried, &arguments.check)?;
-    }
     output::print(&tried.report(|report| {
         if arguments.json { format!("{:#}\n", report.to_json()) } else { report.to_text(is_interrupted) }
     }))?;
-    let code = match () {
-        () if is_interrupted => INTERRUPTED,
-        () if tried.exploration.found.is_some() => INTEGRITY,
-        () => return Ok(()),
+    let has_found = tried.exploration.found.is_some();
+    let verdict = match () {
+        () if is_interrupted => Err(INTERRUPTED),
+        () if has_found => Err(INTEGRITY),
+        () => Ok(()),
     };
-    Err(Failure { code, message: String::new() })
+    let verdict = verdict.map_err(|code| Failure { code, message: String::new() });
+    // What was found is a verdict, even if it was interrupted while it was made smaller.
+    let path = arguments.junit.as_deref().filter(|_| has_found || !is_interrupted);
+    junit::both(verdict, path.map_or(Ok(()), |path| write_junit(path, &tried, &arguments.check)))
 }
 
 /// The verdict as one test, which has the name of the check.
@@ -69,7 +72,7 @@ fn write_junit(path: &Path, tried: &Tried, check: &str) -> Result<(), Failure> {
     let problem = found.map(|found| format!("{}\n\n{}", found.why, tried.to_text()));
     let of = "states after power cuts".to_owned();
     let test = junit::Test { of, name: check.to_owned(), problem, seconds: Some(tried.seconds) };
-    junit::write(path, "nandarium torture", std::iter::once(test))
+    junit::write(path, SUITE, std::iter::once(test))
 }
 
 /// What the arguments ask for, checked.

@@ -70,12 +70,45 @@ fn verdicts_of_limits_are_tests_in_a_file() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let nowhere = folder.path().join("none").join("limits.xml");
-    for command in [&["run", "--fail-if", "waf > 2"][..], &["torture", "--workload", "true", "--check", "true"]] {
-        let refused = said(nandarium(&[command, &["--junit", nowhere.to_str().unwrap()]].concat()));
-        assert!(refused.code == 2 && refused.err.contains("there is no folder"), "{}", refused.err);
+    for place in [nowhere.to_str().unwrap(), folder.path().to_str().unwrap()] {
+        for command in [&["run", "--fail-if", "waf > 2"][..], &["torture", "--workload", "true", "--check", "true"]] {
+            let refused = said(nandarium(&[command, &["--junit", place]].concat()));
+            assert!(refused.code == 2 && refused.err.contains("--junit"), "{}", refused.err);
+        }
     }
     let alone = said(nandarium(&["run", "--junit", path]));
     assert!(alone.code == 2 && alone.err.contains("--fail-if"), "{}", alone.err);
+}
+
+/// The file of an earlier run stayed behind a run that ended early, and told that all is well.
+#[test]
+fn a_run_without_a_verdict_is_a_failed_test() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out").join("limits.xml");
+    let [out, path] = [folder.path().join("out"), file.clone()].map(|path| path.to_str().unwrap().to_owned());
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(&file, "<of-an-earlier-run/>").unwrap();
+    let limit = ["--fail-if", "waf > 1000", "--out", &out, "--junit", &path];
+    let worn = ["--workload", "uniform-write", "-q", "--set", "flash.endurance=2", "--requests", "300000"];
+    let ended = said(run_tiny(&[&worn[..], &limit].concat()));
+    assert_eq!(ended.code, 5, "{}", ended.err);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("failures=\"1\"") && text.contains("reaches its verdict"), "{text}");
+    // Its folder is made with the results.
+    std::fs::remove_dir_all(&out).unwrap();
+    let judged = said(run_tiny(&[&["--workload", "uniform-write", "-q"], &limit[..]].concat()));
+    assert_eq!(judged.code, 0, "{}", judged.err);
+    assert!(std::fs::read_to_string(&file).unwrap().contains("failures=\"0\""));
+}
+
+/// A file that could not be written took the place of the verdict.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_verdict_is_told_where_its_file_cannot_be_written() {
+    let limit = ["--fail-if", "write.p99 > 1ns", "--junit", "/dev/full"];
+    let judged = said(run_tiny(&[&["--workload", "uniform-write", "-q"], &limit[..]].concat()));
+    let told = judged.err.contains("write_p99_ns is ") && judged.err.contains("--junit /dev/full");
+    assert!(judged.code == 8 && told, "{}", judged.err);
 }
 
 /// The plan of a sweep over one axis of a small drive.
