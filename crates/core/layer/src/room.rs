@@ -12,6 +12,7 @@ pub struct Room {
 
 impl Room {
     /// A piece of work waits, behind what waits already.
+    #[inline]
     pub fn stall(&mut self, number: u32) {
         self.stalled.push_back(number);
     }

@@ -1,6 +1,7 @@
 //! The line of each stripe: which job a page of a write goes to, and whose turn it is.
 
 use crate::jobs::{Job, Jobs, Kind, NONE, Phase};
+use units::Lpn;
 
 impl Jobs {
     /// The job that takes a page: the one being gathered, the last in line if it has not begun, or a new one.
@@ -181,10 +182,16 @@ impl Jobs {
         self.ready.len()
     }
 
-    /// A job waits until there is room.
-    pub fn stall(&mut self, number: u32) {
+    /// A job waits until there is room, for this page or for its trims. Reads behind it go first. Returns its stripe.
+    #[inline(always)]
+    pub fn stall(&mut self, number: u32, page: Option<Lpn>) -> u32 {
         let job = self.at_mut(number);
-        (job.queued, job.stalled) = (true, true);
+        (job.refused, job.queued, job.stalled) = (page, true, true);
+        let Job { stripe, next, .. } = *job;
+        if next != NONE {
+            self.let_reads_pass(number);
+        }
+        stripe
     }
 
     /// A job is done, and the next of its line begins, if there is one.

@@ -384,13 +384,11 @@ impl Full {
 
 impl<F: Flash> Work<F> {
     /// The mapping has no room for a page of this job, or for its trims.
-    #[inline]
+    #[inline(always)]
     pub fn stall(&mut self, job: u32, page: Option<Lpn>) {
-        self.jobs.at_mut(job).refused = page;
-        self.waits_for_room(job);
-        self.jobs.stall(job);
+        let stripe = self.jobs.stall(job, page);
+        self.way.move_if_there(stripe);
         self.array.below.room.stall(job);
-        self.jobs.give_way(job);
     }
 
     /// There may be room for the jobs that wait for it. How many there are.
@@ -403,20 +401,13 @@ impl<F: Flash> Work<F> {
     /// without being run: many jobs wait for each page that becomes free. `full`: what is known since the last job ran.
     #[inline]
     fn still_stalls(&mut self, flash: &F, number: u32, full: &mut Full) -> bool {
-        let Job { stripe, outstanding, next, refused, .. } = *self.jobs.at(number);
+        let Job { stripe, outstanding, refused, .. } = *self.jobs.at(number);
         let Some(page) = refused else { return false };
         let is_same = outstanding == 0 && self.jobs.first_in_line(stripe) == number && self.array.chips.all_there();
         let chip = self.array.layout.chip_of(page);
         if is_same && (full.has(chip) || self.array.below.still_refuses(flash, page)) {
             full.note(chip);
-            if !self.way.is_free() {
-                self.way.move_if_there(stripe);
-            }
-            self.jobs.at_mut(number).stalled = true;
-            self.array.below.room.stall(number);
-            if next != NONE {
-                self.jobs.give_way(number);
-            }
+            self.stall(number, refused);
             return true;
         }
         self.jobs.at_mut(number).refused = None;
@@ -424,6 +415,7 @@ impl<F: Flash> Work<F> {
     }
 
     /// A job waits for room.
+    #[inline]
     pub fn waits_for_room(&mut self, job: u32) {
         self.way.move_if_there(self.jobs.at(job).stripe);
     }

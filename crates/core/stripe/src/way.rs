@@ -37,8 +37,10 @@ impl Way {
     }
 
     /// A stripe waits for room, which only collection makes: collection must not wait for it.
+    #[inline]
     pub fn move_if_there(&mut self, stripe: u32) {
-        if self.has(stripe) {
+        // Mostly nothing is in the way, which is seen without a search.
+        if !self.is_free() && self.has(stripe) {
             self.to_be_moved.push(stripe);
         }
     }
