@@ -61,16 +61,16 @@ impl BlockTable {
         let [Some(first), Some(last)] = [from.first(), from.last()] else { return };
         let (block, count) = (self.geometry.block_of(Ppn(*first)), from.len() as u32);
         let mut cleared = 0;
-        each_word(*first, last - first + 1, |word, mask| {
+        for (word, mask) in units::word_masks(u64::from(*first)..u64::from(*last) + 1) {
             cleared += (self.valid[word] & mask).count_ones();
             self.valid[word] &= !mask;
-        });
+        }
         assert!(cleared == count, "of block {block} {cleared} pages became invalid, and {count} were moved");
         self.keys[block.index()] -= count as i16;
-        each_word(to.0, count, |word, mask| {
+        for (word, mask) in units::word_masks(u64::from(to.0)..u64::from(to.0 + count)) {
             debug_assert!(self.valid[word] & mask == 0, "a page behind page {to} became valid twice");
             self.valid[word] |= mask;
-        });
+        }
         self.keys[self.geometry.block_of(to).index()] += count as i16;
     }
 
@@ -240,17 +240,6 @@ impl BlockTable {
         reader.fill("blocks.closed_at", &mut self.closed_at)?;
         [self.closings] = reader.array("blocks.closings")?;
         Ok(())
-    }
-}
-
-/// Calls `action` for each word of a bitmap that `count` bits from `first` on, at least one, have a share of.
-#[inline]
-fn each_word(first: u32, count: u32, mut action: impl FnMut(usize, u64)) {
-    let last = first + count - 1;
-    for word in first / 64..=last / 64 {
-        let from = if word == first / 64 { u64::MAX << (first % 64) } else { u64::MAX };
-        let to = if word == last / 64 { u64::MAX >> (63 - last % 64) } else { u64::MAX };
-        action(word as usize, from & to);
     }
 }
 

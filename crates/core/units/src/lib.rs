@@ -20,7 +20,7 @@ pub use cause::{CAUSES, Cause, DIE_CAUSES, FIRST_CAUSES, WAIT_KINDS, Wait};
 pub use geometry::{Geometry, GeometryError, Organization, Reciprocal, Shape};
 pub use memory::{prefetch, table, zeros};
 pub use request::{HostOp, Request, SECTOR_BYTES};
-pub use set::members;
+pub use set::{members, word_masks};
 
 /// Simulated time or a duration, in nanoseconds.
 pub type Nanos = u64;

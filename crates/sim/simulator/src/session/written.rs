@@ -7,7 +7,7 @@
 //! Protects: a bit a page, looked at once for each request.
 
 use crate::DrivePlan;
-use units::{HostOp, Lpn, Request};
+use units::{HostOp, Lpn, Request, word_masks};
 
 /// Bits of a word.
 const WORD: u64 = u64::BITS as u64;
@@ -54,7 +54,7 @@ impl Written {
         let (first, end) = (request.first_sector, request.end_sector());
         let touched = (first >> self.page_shift, (end + last_of_page) >> self.page_shift);
         match request.op {
-            HostOp::Read => parts(touched).all(|(word, mask)| self.words[word] & mask == 0),
+            HostOp::Read => word_masks(touched.0..touched.1).all(|(word, mask)| self.words[word] & mask == 0),
             HostOp::Write => {
                 self.set(touched, true);
                 false
@@ -74,7 +74,7 @@ impl Written {
 
     /// Pages hold something from now on, or nothing.
     fn set(&mut self, pages: (u64, u64), is_written: bool) {
-        for (word, mask) in parts(pages) {
+        for (word, mask) in word_masks(pages.0..pages.1) {
             let before = self.words[word];
             if is_written {
                 self.words[word] |= mask;
@@ -143,15 +143,6 @@ pub(super) fn note(plan: &DrivePlan, before: f64, after: f64) -> Option<String> 
     };
     let only = if before < ALL_HELD { "Only " } else { "The drive is full at first: " };
     Some(format!("{only}{first} of the drive holds data{when}. {spare}(drive.fill, workload.footprint)."))
-}
-
-/// The words of the pages from `first` to before `end`, each with the bits that are meant.
-#[inline]
-fn parts((first, end): (u64, u64)) -> impl Iterator<Item = (usize, u64)> {
-    (first / WORD..if first < end { end.div_ceil(WORD) } else { 0 }).map(move |word| {
-        let (from, to) = (first.max(word * WORD) - word * WORD, end.min((word + 1) * WORD) - word * WORD);
-        (word as usize, u64::MAX << from & u64::MAX >> (WORD - to))
-    })
 }
 
 #[cfg(test)]
