@@ -300,6 +300,12 @@ impl Geometry {
         page.0 - self.by_pages_per_block.divide(page.0) * self.shape.pages_per_block
     }
 
+    /// Position of a page in its block, where that is known: without a division.
+    #[inline(always)]
+    pub const fn page_within(&self, block: BlockId, page: Ppn) -> u32 {
+        page.0 - self.page_at(block, 0).0
+    }
+
     /// The page at position `page` of `block`.
     #[inline(always)]
     pub const fn page_at(&self, block: BlockId, page: u32) -> Ppn {

@@ -235,7 +235,7 @@ impl FlashState {
     /// The same of a page whose block is known.
     #[inline]
     pub(crate) fn is_programmed_in(&self, block: BlockId, page: Ppn) -> bool {
-        page.0 - self.geometry.page_at(block, 0).0 < u32::from(self.block(block).done)
+        self.geometry.page_within(block, page) < u32::from(self.block(block).done)
     }
 
     /// States of all blocks.

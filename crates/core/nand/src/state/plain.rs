@@ -12,6 +12,17 @@ impl FlashState {
     /// `false`: nothing was done, take the careful way.
     #[inline(always)]
     pub(crate) fn program_plain(&mut self, page: Ppn, cause: Cause) -> bool {
+        if !self.fill_plain(page, 1) {
+            return false;
+        }
+        self.counters.programs[cause.index()] += 1;
+        self.mix(u64::from(page.0));
+        true
+    }
+
+    /// The next `count` pages of a block, from `page` on, are programmed. `false`: nothing was done.
+    #[inline(always)]
+    fn fill_plain(&mut self, page: Ppn, count: u16) -> bool {
         let block = self.geometry.block_of(page);
         let row = self.blocks.at(block);
         if !self.plain || row.flags & !USABLE != 0 {
@@ -20,11 +31,9 @@ impl FlashState {
         let next = block.0 * self.geometry.pages_per_block + u32::from(row.issued);
         assert!(next == page.0, "program of page {page} of block {block}, but page {next} is next");
         let was_free = row.issued == 0;
-        row.issued += 1;
+        row.issued += count;
         row.done = row.issued;
         self.blocks.taken(was_free);
-        self.counters.programs[cause.index()] += 1;
-        self.mix(u64::from(page.0));
         true
     }
 
@@ -32,18 +41,12 @@ impl FlashState {
     /// was done.
     pub(crate) fn copy_plain(&mut self, run: &CopyRun<'_>) -> bool {
         let CopyRun { from, to, cause, .. } = *run;
-        let (block, count) = (self.geometry.block_of(to), from.len() as u32);
-        let row = self.blocks.at(block);
-        if !self.plain || row.flags & !USABLE != 0 {
+        let count = from.len() as u32;
+        let room = self.geometry.pages_per_block - self.geometry.page_in_block(to);
+        assert!(count <= room, "{count} copies to page {to} leave its block");
+        if !self.fill_plain(to, count as u16) {
             return false;
         }
-        let issued = u32::from(row.issued);
-        let next = block.0 * self.geometry.pages_per_block + issued;
-        assert!(next == to.0, "copy to page {to} of block {block}, but page {next} is next");
-        assert!(issued + count <= self.geometry.pages_per_block, "{count} copies to page {to} leave block {block}");
-        row.issued += count as u16;
-        row.done = row.issued;
-        self.blocks.taken(issued == 0);
         debug_assert!(from.iter().all(|page| self.may_be_read(Ppn(*page))), "a page is copied that is not programmed");
         self.counters.reads[cause.index()] += u64::from(count);
         self.counters.programs[cause.index()] += u64::from(count);

@@ -260,7 +260,7 @@ impl Controller {
     /// The same of a program, whose page and block are known.
     #[inline(always)]
     pub fn ready_to_program(&mut self, id: u32, page: Ppn, block: BlockId) {
-        let position = (page.0 - self.chips.state.geometry.page_at(block, 0).0) as u16;
+        let position = self.chips.state.geometry.page_within(block, page) as u16;
         let row = self.chips.state.block(block);
         if row.has_failed() {
             self.hand_back(id);
@@ -520,13 +520,7 @@ impl Controller {
         let (page, cause, payload) = (slot.page, CAUSES[slot.cause as usize], PayloadId(slot.payload));
         let failed = self.chips.state.complete_read(Ppn(page), cause, payload);
         self.chips.unpin(self.chips.block_of(page));
-        let slot = self.chips.commands.get(id);
-        if slot.successor == NIL && slot.flags & flag::ALONE != 0 {
-            self.end_alone(id, failed);
-        } else {
-            let slot = *slot;
-            self.conclude(id, &slot, failed);
-        }
+        self.end(id, failed);
     }
 
     /// A page is in its cells, where nothing fails any more and contents are off. Fields are taken one by one, as in a
@@ -544,22 +538,22 @@ impl Controller {
             self.unpark(block, cause, root);
         }
         self.finish_program(id, block);
-        let slot = self.chips.commands.get(id);
-        if slot.successor == NIL && slot.flags & flag::ALONE != 0 {
-            self.end_alone(id, false);
-        } else {
-            let slot = *slot;
-            self.conclude(id, &slot, false);
-        }
+        self.end(id, false);
     }
 
-    /// A command that is all of an operation, and that nothing waits for, has ended.
+    /// A command has ended. One that is all of an operation, and that nothing waits for, needs no copy of its slot.
     #[inline(always)]
-    fn end_alone(&mut self, id: u32, failed: bool) {
-        self.assert_waited(id);
-        let waited = self.chips.commands.get(id).flags & flag::WAITED != 0;
-        self.chips.commands.end_alone(id, failed, waited, &mut self.chips.state);
-        self.chips.retire(id);
+    fn end(&mut self, id: u32, failed: bool) {
+        let slot = self.chips.commands.get(id);
+        if slot.successor == NIL && slot.flags & flag::ALONE != 0 {
+            self.assert_waited(id);
+            let waited = self.chips.commands.get(id).flags & flag::WAITED != 0;
+            self.chips.commands.end_alone(id, failed, waited, &mut self.chips.state);
+            self.chips.retire(id);
+        } else {
+            let slot = *slot;
+            self.conclude(id, &slot, failed);
+        }
     }
 
     fn assert_waited(&self, id: u32) {

@@ -28,23 +28,22 @@ pub mod sweep;
 mod torture;
 pub mod trace;
 
-use crate::arguments::{Command, CompareArguments, LifeArguments, LimitArguments, RunArguments};
+use crate::arguments::{Command, CompareArguments, LifeArguments, RunArguments};
 use crate::failure::Failure;
 use crate::junit;
 
 /// Does what was asked.
 /// Errors: anything that makes the program end with a code other than 0.
 pub fn execute(command: &Command) -> Result<(), Failure> {
-    let of_limits = |limits: &LimitArguments| (limits.junit.clone(), limits::SUITE);
-    let ((file, suite), out) = match command {
+    let (file, suite, out) = match command {
         Command::Run(RunArguments { session, .. })
         | Command::Compare(CompareArguments { session, .. })
-        | Command::Life(LifeArguments { session, .. }) => (of_limits(&session.limits), session.out.as_deref()),
-        Command::Sweep(arguments) => (of_limits(&arguments.limits), arguments.out.as_deref()),
-        Command::Torture(arguments) => ((arguments.junit.clone(), torture::SUITE), arguments.out.as_deref()),
+        | Command::Life(LifeArguments { session, .. }) => (&session.limits.junit, limits::SUITE, &session.out),
+        Command::Sweep(arguments) => (&arguments.limits.junit, limits::SUITE, &arguments.out),
+        Command::Torture(arguments) => (&arguments.junit, torture::SUITE, &arguments.out),
         _ => return of(command),
     };
-    junit::around(file.as_deref(), out, suite, || of(command))
+    junit::around(file.as_deref(), out.as_deref(), suite, || of(command))
 }
 
 fn of(command: &Command) -> Result<(), Failure> {

@@ -65,7 +65,12 @@ impl HostOptions {
 
     /// Whether nothing lies between the host and the layers.
     fn passes_at_once(&self) -> bool {
-        self.link_bytes_per_second == 0 && self.latency_ns == 0 && self.drive_latency_ns == 0 && !self.has_firmware()
+        self.answers_at_once() && self.drive_latency_ns == 0 && !self.has_firmware()
+    }
+
+    /// Whether nothing lies between the layers and the host.
+    fn answers_at_once(&self) -> bool {
+        self.link_bytes_per_second == 0 && self.latency_ns == 0
     }
 }
 
@@ -86,7 +91,7 @@ impl Front {
             cores: vec![0; cores],
             last: 0,
             passes_at_once: options.passes_at_once(),
-            answers_at_once: options.latency_ns == 0 && options.link_bytes_per_second == 0,
+            answers_at_once: options.answers_at_once(),
         }
     }
 

@@ -45,11 +45,9 @@ impl<A: MapAccess> PageMap<A> {
         let full = self.geometry.full_mask();
         for index in 0..op.pages {
             let logical = op.at(index);
-            let page = match A::page_for_write(self, flash, logical) {
-                Ok(page) => Some(page),
-                Err(why) => self.page_after_all(flash, logical, why),
+            let Some(page) = self.page_for(flash, logical) else {
+                return answer(flash, join, Awaits::Commands).full(index);
             };
-            let Some(page) = page else { return answer(flash, join, Awaits::Commands).full(index) };
             let known =
                 self.access.translate(flash, &mut self.pages, &mut self.space, &Use { op, index, join, room: true });
             let (mask, payload) = (op.mask_at(index, full), op.payload.offset(index));
@@ -66,15 +64,22 @@ impl<A: MapAccess> PageMap<A> {
         answer(flash, join, Awaits::Commands)
     }
 
+    /// A page for a write of the host. `None`: there is no room.
+    #[inline(always)]
+    fn page_for<F: Flash>(&mut self, flash: &mut F, logical: Lpn) -> Option<Ppn> {
+        match A::page_for_write(self, flash, logical) {
+            Ok(page) => Some(page),
+            Err(why) => self.page_after_all(flash, logical, why),
+        }
+    }
+
     /// Writes the only page of an operation, all of it.
     #[inline]
     fn write_only_page<F: Flash>(&mut self, flash: &mut F, op: &PageOp, sequence: Option<u64>) -> Answer {
         let logical = op.first;
-        let page = match A::page_for_write(self, flash, logical) {
-            Ok(page) => Some(page),
-            Err(why) => self.page_after_all(flash, logical, why),
+        let Some(page) = self.page_for(flash, logical) else {
+            return Answer::Full { taken: 0, pending: false, failed: false };
         };
-        let Some(page) = page else { return Answer::Full { taken: 0, pending: false, failed: false } };
         let (mask, payload, keep, cause) = (op.first_mask, op.payload, op.kept, op.cause);
         let write = Write { logical, page, mask, payload, known: None, sequence, keep, cause };
         let closed = self.write_page(flash, &write, Ends::Alone(Operation { owner: op.owner, token: op.token }));
