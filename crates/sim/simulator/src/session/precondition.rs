@@ -275,7 +275,7 @@ impl<D: Primed> Preconditioner<'_, D> {
         let mut notes = match tile::of(self.plan, self.drive.drive(), kind) {
             Tiles::Whole => self.whole(kind)?,
             Tiles::Refused(why) => [self.whole(kind)?, vec![why]].concat(),
-            Tiles::Of(tile) => vec![tile.bring_into_use(self)?],
+            Tiles::Of(tile) => tile.bring_into_use(self)?,
         };
         if kind == Precondition::Steady {
             notes.push(steady::reach(self)?);

@@ -143,8 +143,8 @@ fn small(plan: &DrivePlan, closed: u32, copies: u32, others: u32) -> Option<Driv
 }
 
 impl Tile {
-    /// Brings a new drive into use. What was done, without a full stop.
-    pub fn bring_into_use<D: Primed>(self, work: &mut Preconditioner<'_, D>) -> Result<String, SessionError> {
+    /// Brings a new drive into use. Notes: how, without a full stop, and how exact that is.
+    pub fn bring_into_use<D: Primed>(self, work: &mut Preconditioner<'_, D>) -> Result<Vec<String>, SessionError> {
         let Self { small, copies } = self;
         let mut drive = small.assemble(CountedFlash::new(small.fresh_state()));
         // What it writes has no bytes, as what is written on the large drive.
@@ -167,18 +167,22 @@ impl Tile {
         let (sectors, page) = (work.drive.sectors(), work.plan.host_page_sectors());
         work.written.set_all();
         work.pour(Phase::Overwrite, &mut Unwritten(unwritten.into_iter(), page.into()))?;
-        let (burn_in, exactness) = if collects_superblocks(work.plan) {
-            (BURN_IN_OF_SUPERBLOCKS, format!("; with superblocks, write amplification may differ by 3 % ({KEY} = 1)"))
-        } else {
-            (BURN_IN, String::new())
-        };
+        let has_superblocks = collects_superblocks(work.plan);
+        let burn_in = if has_superblocks { BURN_IN_OF_SUPERBLOCKS } else { BURN_IN };
         work.overwrite(sectors / u64::from(page) / burn_in, "precondition.burn_in")?;
-        Ok(format!(
+        let mut notes = vec![format!(
             "Preconditioned: a drive {copies} times smaller was filled once in order and overwritten at random, its \
              blocks stand {copies} times in this drive ({KEY}), and page-sized random writes of {} % of the capacity \
-             followed{exactness}",
+             followed",
             100 / burn_in
-        ))
+        )];
+        if has_superblocks {
+            notes.push(format!(
+                "Write amplification may differ by 3 % from that of a drive that was written as a whole, because \
+                 superblocks are collected. {KEY} = 1 writes the whole drive."
+            ));
+        }
+        Ok(notes)
     }
 }
 
