@@ -56,8 +56,8 @@ pub struct Judged {
     limit: Limit,
     /// What was judged.
     of: String,
-    /// The figure; `None`: there is none.
-    value: Option<f64>,
+    /// The figure, or the reason why there is none, where one is known.
+    value: Result<f64, Option<String>>,
 }
 
 impl Limit {
@@ -85,10 +85,10 @@ impl Limit {
         &self.text
     }
 
-    /// Judges a figure that is a mean of some runs.
-    pub fn judge(&self, of: &str, value: impl Fn(&'static Metric) -> Option<f64>) -> Judged {
+    /// Judges a figure that is a mean of some runs. `problem`: why there may be none.
+    pub fn judge(&self, of: &str, problem: Option<&str>, value: impl Fn(&'static Metric) -> Option<f64>) -> Judged {
         let value = if let Subject::Run(metric) = self.subject { value(metric) } else { None };
-        Judged { limit: self.clone(), of: of.to_owned(), value }
+        Judged { limit: self.clone(), of: of.to_owned(), value: value.ok_or_else(|| problem.map(str::to_owned)) }
     }
 
     /// Judges a result: the mean of its repetitions where they tell the figure, and its life where that is asked for.
@@ -104,7 +104,7 @@ impl Limit {
                 told.and_then(|figure| figure["mean"].as_f64()).or_else(|| metric.of(result))
             }
         };
-        Judged { limit: self.clone(), of: of.to_owned(), value }
+        Judged { limit: self.clone(), of: of.to_owned(), value: value.ok_or(None) }
     }
 }
 
@@ -171,7 +171,7 @@ fn names(metric: &Metric) -> Vec<String> {
 impl Judged {
     /// Whether the command fails.
     pub fn fails(&self) -> bool {
-        let Some(value) = self.value else { return true };
+        let Ok(value) = self.value else { return true };
         let limit = self.limit.value;
         match self.limit.sign {
             Sign::Above => value > limit,
@@ -195,7 +195,11 @@ impl Judged {
     pub fn sentence(&self) -> String {
         let Self { limit: Limit { text, subject, value: limit, .. }, of, value } = self;
         let limit = subject.shown(*limit);
-        let found = value.map_or_else(|| "is not told".to_owned(), |value| format!("is {}", subject.shown(value)));
+        let found = match value {
+            Ok(value) => format!("is {}", subject.shown(*value)),
+            Err(None) => "is not told".to_owned(),
+            Err(Some(problem)) => format!("is not told ({problem})"),
+        };
         format!("{of}: {} {found}, and its limit is {limit} (--fail-if '{text}')", subject.name())
     }
 
@@ -205,7 +209,7 @@ impl Judged {
             "limit": self.limit.text,
             "figure": self.limit.subject.name(),
             "of": self.of,
-            "value": self.value,
+            "value": self.value.as_ref().ok(),
             "bound": self.limit.value,
             "fails": self.fails(),
         })

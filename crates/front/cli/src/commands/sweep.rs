@@ -213,7 +213,8 @@ fn judged(swept: &Swept<'_>, arguments: &SweepArguments) -> Limits {
     let ended = swept.all.iter().filter(|summary| summary.complete > 0 || summary.problem.is_some());
     let one = |summary: &Summary| {
         let limits = arguments.limits.fail_if.iter();
-        let each = limits.map(|limit| limit.judge(&name(summary), |metric| summary.mean(metric.name)));
+        let (name, problem) = (name(summary), summary.problem.as_deref());
+        let each = limits.map(|limit| limit.judge(&name, problem, |metric| summary.mean(metric.name)));
         each.collect::<Vec<_>>()
     };
     Limits::of(ended.flat_map(one).collect())
