@@ -195,12 +195,11 @@ impl Judged {
     pub fn sentence(&self) -> String {
         let Self { limit: Limit { text, subject, value: limit, .. }, of, value } = self;
         let limit = subject.shown(*limit);
-        let found = match value {
-            Ok(value) => format!("is {}", subject.shown(*value)),
-            Err(None) => "is not told".to_owned(),
-            Err(Some(problem)) => format!("is not told ({problem})"),
-        };
-        format!("{of}: {} {found}, and its limit is {limit} (--fail-if '{text}')", subject.name())
+        let found =
+            value.as_ref().map_or_else(|_| "is not told".to_owned(), |value| format!("is {}", subject.shown(*value)));
+        let why =
+            value.as_ref().err().and_then(Option::as_ref).map_or_else(String::new, |problem| format!(": {problem}"));
+        format!("{of}: {} {found}, and its limit is {limit} (--fail-if '{text}'){why}", subject.name())
     }
 
     /// The form in JSON.

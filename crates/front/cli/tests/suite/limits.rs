@@ -146,7 +146,8 @@ fn a_combination_that_failed_is_not_within_its_limits() {
     };
     let swept = sweep(&[]);
     assert_eq!(swept.code, 8, "{}", swept.err);
-    assert!(swept.err.contains("flash.endurance = 1: write_p99_ns is not told (worn"), "{}", swept.err);
+    assert!(swept.err.contains("flash.endurance = 1: write_p99_ns is not told"), "{}", swept.err);
+    assert!(swept.err.contains("(--fail-if 'write.p99 > 10s'): failed: the drive is worn out"), "{}", swept.err);
     assert!(!swept.err.contains("flash.endurance = 3000"), "{}", swept.err);
     let shard = sweep(&["--shard", "1/2"]);
     assert!(shard.code == 2 && shard.err.contains("--shard"), "a shard has no table to judge: {}", shard.err);
