@@ -220,11 +220,11 @@ fn in_order_the_smallest_failure_has_no_gap_either() {
     );
 }
 
-/// Minutes: `make torture`. `TORTURE_STATES`: states of each stack.
+/// An hour in a development build: `make torture`. `TORTURE_STATES`: states of each stack, 100,000 by default.
 #[test]
-#[ignore = "minutes: `make torture` runs it"]
+#[ignore = "an hour: `make torture` runs it"]
 fn a_correct_log_survives_a_hundred_thousand_states_over_every_stack() {
-    let count = std::env::var("TORTURE_STATES").ok().and_then(|text| text.parse().ok()).unwrap_or(4000);
+    let count = std::env::var("TORTURE_STATES").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000);
     let (mut states, mut stacks, mut without) = (0, 0, Vec::new());
     for name in simulator::config::stacks().into_iter().map(|stack| stack.name) {
         let sizes = [
