@@ -25,7 +25,7 @@ impl BlockTable {
         let blocks = geometry.blocks() as usize;
         Self {
             geometry,
-            valid: vec![0; (geometry.pages() as usize).div_ceil(64)],
+            valid: units::table((geometry.pages() as usize).div_ceil(64), 0),
             keys: vec![0; blocks],
             closed_at: vec![0; blocks],
             closings: 0,

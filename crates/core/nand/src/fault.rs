@@ -28,11 +28,6 @@ pub struct FaultPlan {
 }
 
 impl FaultPlan {
-    /// Whether any command may fail, now or when blocks are worn out.
-    pub fn may_fail(&self) -> bool {
-        self.endurance > 0 || self.may_fail_unworn()
-    }
-
     /// Whether any command may fail before a block is worn out.
     pub fn may_fail_unworn(&self) -> bool {
         self.program > 0.0
@@ -48,12 +43,14 @@ impl FaultPlan {
 pub(crate) struct Faults {
     plan: FaultPlan,
     stream: Stream,
+    /// A command may fail before a block is worn out. *Why not with a block that may wear out*: only its erase fails,
+    /// and an erase is looked at anyway. Programs and reads of most drives need no second look.
     pub(crate) active: bool,
 }
 
 impl Faults {
     pub(crate) fn new(plan: FaultPlan, seed: u64) -> Self {
-        let active = plan.may_fail();
+        let active = plan.may_fail_unworn();
         Self { plan, stream: Stream::new(seed, "flash.faults"), active }
     }
 

@@ -220,6 +220,9 @@ impl Fill {
 
     /// Whether a fill of this share writes a page.
     pub fn covers(page: u64, share: f64) -> bool {
+        if share >= 1.0 {
+            return true;
+        }
         let extent = page / Self::PAGES;
         let written = |extents: u64| (extents as f64 * share).floor() as u64;
         written(extent + 1) != written(extent)

@@ -261,6 +261,11 @@ impl Blocks {
         self.look_for_worn_out();
     }
 
+    /// Whether blocks survive a limited number of erases.
+    pub(super) fn may_wear_out(&self) -> bool {
+        self.endurance > 0
+    }
+
     /// Whether a block has had all the erases that it survives: the next one fails.
     pub fn is_worn_out(&self, block: BlockId) -> bool {
         self.endurance > 0 && self.wear(block) >= self.endurance

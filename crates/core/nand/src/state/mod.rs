@@ -79,7 +79,7 @@ pub struct FlashState {
     pub ageing: Ageing,
     /// Pages that count as programmed may be in memory that a power cut takes.
     pub(crate) forgetful: bool,
-    /// Pages hold nothing, and no command fails or errs: nothing needs a second look.
+    /// Pages hold nothing, and no program or read fails or errs: neither needs a second look.
     plain: bool,
     taken_back: u64,
     hash: u64,
@@ -153,15 +153,15 @@ impl FlashState {
         self.look_again();
     }
 
-    /// Whether pages hold nothing and no command fails or errs: nothing needs a second look.
+    /// Whether pages hold nothing and no program or read fails or errs: neither needs a second look.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.plain
     }
 
     /// Whether any command may fail, now or when blocks are worn out.
-    pub fn may_fail(&self) -> bool {
-        self.faults.active
+    pub(crate) fn may_fail(&self) -> bool {
+        self.faults.active || self.blocks.may_wear_out()
     }
 
     /// Whether a layer keeps a block for one that fails: commands fail by chance or in blocks and dies that are bad, or
@@ -431,7 +431,7 @@ impl FlashState {
         let wear = self.blocks.wear(block);
         let row = self.blocks.at(block);
         assert!(row.pins() == 0 || self.broken.is_some(), "block {block} erased with {} pins", row.pins());
-        if row.has_failed() || (self.faults.active && self.faults.erase_fails(block, die, wear)) {
+        if row.has_failed() || self.faults.erase_fails(block, die, wear) {
             self.counters.failed_erases += 1;
             row.flags = BAD;
             self.reflect_block(block);

@@ -1,4 +1,5 @@
-//! Commands that take effect where they are issued: pages hold nothing, and no command fails or errs.
+//! Commands that take effect where they are issued: pages hold nothing, and no program or read fails or
+//! errs. An erase of a worn-out block may fail.
 //!
 //! Protects: law 11, as in the long way of a command.
 
@@ -8,7 +9,7 @@ use crate::flash::CopyRun;
 use units::{Cause, Ppn};
 
 impl FlashState {
-    /// Programs a page at once where nothing can go wrong: no contents, no faults, a usable block.
+    /// Programs a page at once where nothing can go wrong: no contents, no program fails, a usable block.
     /// `false`: nothing was done, take the careful way.
     #[inline(always)]
     pub(crate) fn program_plain(&mut self, page: Ppn, cause: Cause) -> bool {

@@ -336,13 +336,13 @@ impl<D: Primed> Preconditioner<'_, D> {
             let group = |from: usize| &batch[from.min(batch.len())..(from + GROUP).min(batch.len())];
             for from in (0..batch.len()).step_by(GROUP) {
                 self.drive.hint(group(from + 2 * GROUP), group(from + GROUP));
-                for request in group(from) {
-                    // What is overwritten was filled before.
-                    if phase == Phase::Fill {
+                // What is overwritten was filled before.
+                if phase == Phase::Fill {
+                    for request in group(from) {
                         self.written.is_unwritten_read(request);
                     }
-                    self.drive.submit(0, request);
                 }
+                self.serve(group(from));
                 loop {
                     let progress = self.drive.advance(&mut completions);
                     if self.drive.outstanding() == 0 {
@@ -357,6 +357,15 @@ impl<D: Primed> Preconditioner<'_, D> {
             if !self.watcher.progress(done) {
                 return Err(SessionError::Interrupted);
             }
+        }
+    }
+
+    /// Serves requests at once as far as the drive does that, and submits the others.
+    fn serve(&mut self, requests: &[Request]) {
+        let mut left = requests;
+        while let Some((next, others)) = left[self.drive.serve_at_once(left)..].split_first() {
+            self.drive.submit(0, next);
+            left = others;
         }
     }
 

@@ -11,6 +11,9 @@ use units::{Cause, DIE_CAUSES, HostOp, Request};
 const SMALL: [&str; 4] =
     ["drive.capacity=32MiB", "drive.over_provisioning=28%", "flash.channels=2", "flash.dies_per_channel=2"];
 
+/// The last erases of the first blocks fail.
+const WORN: &[&str] = &["flash.pages_per_block=16", "flash.endurance=8"];
+
 fn drive(settings: &[&str], contents: &str) -> Drive<CountedFlash> {
     let plan = plan(&[&SMALL[..], settings, &[contents]].concat());
     plan.assemble(CountedFlash::new(plan.fresh_state()))
@@ -40,6 +43,9 @@ fn requests_served_at_once_leave_the_drive_that_single_ones_leave() {
         &["flash.pages_per_block=16", "ftl.gc.pace=host"],
         &["flash.pages_per_block=16", "ftl.wear.static_gap=3", "ftl.gc.victim=random"],
         &["flash.pages_per_block=16", "ftl.allocation.run_pages=3"],
+        &["flash.pages_per_block=16", "ftl.gc.superblocks=true"],
+        &["flash.pages_per_block=16", "flash.endurance=100"],
+        WORN,
     ] {
         for depth in [1, 7] {
             let [at_once, alone] = ["engine.contents=none", "engine.contents=stamp"].map(|contents| {
@@ -50,6 +56,7 @@ fn requests_served_at_once_leave_the_drive_that_single_ones_leave() {
                 found(&drive, &sheets)
             });
             assert_eq!(at_once, alone, "{settings:?}, depth {depth}");
+            assert_ne!(at_once.contains("failed_erases: 0"), settings == WORN, "{settings:?}: {at_once:.400}");
         }
     }
 }
