@@ -23,6 +23,9 @@ use layer::{Tiled, TiledBlock, Tiling};
 use nand::FlashState;
 use units::{BlockId, Lpn, Ppn};
 
+/// Map entries fetched ahead of a page that is placed: they are anywhere in the map.
+const LOOK_AHEAD: usize = 32;
+
 /// A drive whose state stands in a larger one.
 pub(crate) struct SmallDrive<'a> {
     pub flash: &'a FlashState,
@@ -215,20 +218,23 @@ impl<'a> Tiler<'a> {
         random::Stream::new(self.small.tiling.seed, "precondition.left").shuffle(&mut left);
         let room: usize = fillings.iter().map(|filling| self.small.pages.valid_in(filling.from).count()).sum();
         // Where there is more room than pages, every block goes without some.
-        let (wanted, mut due) = (left.len().min(room), 0);
-        let mut pages = left.into_iter();
+        let (wanted, mut due, mut placed) = (left.len().min(room), 0, 0);
         let copy = self.small.tiling.copies();
         for Filling { from, to } in fillings {
             for page in self.small.pages.valid_in(*from) {
                 due += wanted;
                 if due >= room {
                     due -= room;
-                    self.place(pages.next().expect("as many as are wanted"), page, *to);
+                    if let Some(ahead) = left.get(placed + LOOK_AHEAD) {
+                        self.pages.prefetch_entry(ahead.index());
+                    }
+                    self.place(left[placed], page, *to);
+                    placed += 1;
                 }
             }
             self.tiled.blocks[to.index()] = TiledBlock { like: *from, copy: Some(copy) };
             self.close(copy, *from, *to);
         }
-        self.tiled.unwritten = pages.collect();
+        self.tiled.unwritten = left.split_off(placed);
     }
 }
