@@ -229,8 +229,8 @@ pub struct PageCopy {
     pub logical: u32,
     /// Cause of the command, for counters and waiting times.
     pub cause: Cause,
-    /// Receiver of the event that the page is programmed.
-    pub completion: Completion,
+    /// Number that the owner chose: an event tells it when the page is programmed.
+    pub token: Token,
     /// Whether the data goes through the controller.
     pub way: CopyWay,
 }
@@ -246,8 +246,9 @@ impl PageCopy {
     /// The half that programs the target.
     #[inline(always)]
     pub(crate) fn program(&self, after: Option<CommandId>) -> PageProgram {
-        let Self { from, to, logical, cause, completion, .. } = *self;
+        let Self { from, to, logical, cause, token, .. } = *self;
         let (supersedes, what, sequence) = (Some(from), Program::Copy, 0);
+        let completion = Completion::Notify(token);
         PageProgram { page: to, supersedes, what, logical, sequence, cause, completion, after }
     }
 }

@@ -60,10 +60,13 @@ impl Chips {
         }
     }
 
-    /// Time of the program of this die that waits for a read.
+    /// Time of the program of this die that waits for a read: that of a copy, or a command of its own.
     fn following_ns(&self, index: usize, id: u32) -> Nanos {
+        let slot = self.commands.get(id);
+        let copied = slot.target().filter(|_| slot.kind == Kind::Read);
         let next = self.commands.only_successor(id).filter(|next| next.kind == Kind::Program && next.waits == 1);
-        let here = next.is_some_and(|next| self.state.geometry.die_of(self.block_of(next.page)).index() == index);
+        let page = copied.or(next.map(|next| next.page));
+        let here = page.is_some_and(|page| self.state.geometry.die_of(self.block_of(page)).index() == index);
         if here { self.times.plain_program_ns() } else { 0 }
     }
 }

@@ -596,7 +596,6 @@ impl Chips {
                 return NIL;
             }
             self.observer.array_ends(index, gang, false, &self.commands, self.schedule.now);
-            self.commands.prefetch_successor(gang);
             let die = &mut self.dies[index];
             if die.transfer == NIL {
                 die.move_gang(gang);

@@ -82,6 +82,8 @@ pub(super) mod flag {
     pub const DROPPED: u16 = 128;
     /// A command that is all of an operation: `completion` is the token of that, and `Slot::asker` its owner.
     pub const ALONE: u16 = 256;
+    /// A read that is the first half of a copy.
+    pub const COPY: u16 = 512;
 }
 
 /// One command. The order of fields keeps the record at 64 bytes.
@@ -369,12 +371,6 @@ impl Commands {
     pub fn only_successor(&self, id: u32) -> Option<&Slot> {
         let first = self.get(id).successor;
         (first & EDGE == 0).then(|| self.get(first))
-    }
-
-    /// Asks the processor for the command that waits for this one, which ends soon.
-    #[inline]
-    pub fn prefetch_successor(&self, id: u32) {
-        units::prefetch(&self.slots, self.get(id).successor as usize);
     }
 
     /// Takes the next successor of a finished command.

@@ -22,8 +22,8 @@ use super::gather::Gather;
 use crate::NIL;
 use crate::contents::{Oob, PageKind};
 use crate::flash::{
-    Cancelled, CommandId, Completion, CopyWay, Event, JoinId, Operation, Outcome, Owner, PageCopy, PageProgram,
-    Program, ProgramFailure, Read,
+    Cancelled, CommandId, Completion, Event, JoinId, Operation, Outcome, Owner, PageProgram, Program, ProgramFailure,
+    Read,
 };
 use crate::payloads::PayloadId;
 use crate::state::{Base, LawBroken, PageContent};
@@ -45,7 +45,7 @@ pub(super) struct Controller {
 impl Controller {
     /// A new read, whose block is known, waits for the command that it comes after, or begins.
     #[inline(always)]
-    fn begin_reading(&mut self, id: CommandId, read: &Read, block: BlockId) {
+    pub(super) fn begin_reading(&mut self, id: CommandId, read: &Read, block: BlockId) {
         match read.after.filter(|after| self.is_under_way(*after)) {
             Some(after) => self.chips.commands.depend(after.slot, id.slot),
             None if self.chips.state.is_programmed_in(block, read.page) => self.begin_read(id.slot),
@@ -64,11 +64,7 @@ impl Controller {
     pub fn read(&mut self, owner: Owner, read: Read) -> Outcome {
         let block = self.chips.state.geometry.block_of(read.page);
         let waits_in_line = self.waits_in_line(read.cause as u8);
-        if self.gather.is_on()
-            && !waits_in_line
-            && self.chips.state.is_programmed(read.page)
-            && self.answered_from_memory(read)
-        {
+        if !waits_in_line && self.is_answered_from_memory(read) {
             return Outcome::Done;
         }
         // A read that feeds a program is none of these: contents move on flash, so it must wait.
@@ -101,27 +97,6 @@ impl Controller {
         self.begin_reading(id, &read, block);
     }
 
-    #[inline(always)]
-    pub fn copy(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
-        match copy.way {
-            CopyWay::Channel => {
-                let source = self.read(owner, copy.read(self.chips.state.geometry.sectors_per_page()));
-                self.issue_program(owner, Kind::Program, copy.program(source.pending()))
-            }
-            // A value of its own, so that only this way writes it to memory.
-            CopyWay::Plane => self.copy_in_plane(owner, PageCopy { way: CopyWay::Plane, ..copy }),
-        }
-    }
-
-    #[inline(never)]
-    fn copy_in_plane(&mut self, owner: Owner, copy: PageCopy) -> Outcome {
-        let plane = |page| self.chips.state.geometry.plane_in_drive(self.chips.state.geometry.block_of(page));
-        debug_assert!(plane(copy.from) == plane(copy.to), "{copy:?} leaves its plane");
-        let waits = !self.chips.state.is_programmed(copy.from) && !self.chips.state.block_is_dead(copy.from);
-        let after = waits.then(|| self.wait_for_page(owner, copy.from, None));
-        self.issue_program(owner, Kind::Copyback, copy.program(after))
-    }
-
     /// A read that needs nothing but its page's turn: it ends when the program issued for the page has.
     pub fn wait_for_page(&mut self, owner: Owner, page: Ppn, completion: Option<Completion>) -> CommandId {
         let block = self.chips.state.geometry.block_of(page);
@@ -133,6 +108,11 @@ impl Controller {
     }
 
     /// Answers a read of a page that is programmed but not in the cells, if nobody wants to hear of its end later.
+    #[inline(always)]
+    pub(super) fn is_answered_from_memory(&mut self, read: Read) -> bool {
+        self.gather.is_on() && self.chips.state.is_programmed(read.page) && self.answered_from_memory(read)
+    }
+
     #[inline(never)]
     fn answered_from_memory(&mut self, read: Read) -> bool {
         let join = match read.completion {
@@ -520,7 +500,17 @@ impl Controller {
         let (page, cause, payload) = (slot.page, CAUSES[slot.cause as usize], PayloadId(slot.payload));
         let failed = self.chips.state.complete_read(Ppn(page), cause, payload);
         self.chips.unpin(self.chips.block_of(page));
-        self.end(id, failed);
+        self.end_read(id, failed);
+    }
+
+    /// A read has ended: what it was for goes on.
+    #[inline(always)]
+    fn end_read(&mut self, id: u32, failed: bool) {
+        if self.chips.commands.get(id).flags & flag::COPY != 0 {
+            self.program_copy(id, failed);
+        } else {
+            self.end(id, failed);
+        }
     }
 
     /// A page is in its cells, where nothing fails any more and contents are off. Fields are taken one by one, as in a
@@ -792,7 +782,7 @@ impl Controller {
     pub fn conclude_answered(&mut self, read: u32) {
         let slot = *self.chips.commands.get(read);
         self.chips.unpin(self.chips.block_of(slot.page));
-        self.conclude(read, &slot, slot.flags & flag::BASE_LOST != 0);
+        self.end_read(read, slot.flags & flag::BASE_LOST != 0);
     }
 
     /// Takes a program at once whose turn it is and for which there is room, if nothing can go wrong. `false`: nothing
@@ -858,7 +848,7 @@ impl Controller {
             let slot = *self.chips.commands.get(id);
             let failed = self.chips.state.read_held(Ppn(slot.page), PayloadId(slot.payload));
             self.chips.unpin(self.chips.block_of(slot.page));
-            self.conclude(id, &slot, failed);
+            self.end_read(id, failed);
         } else {
             self.complete(id);
         }

@@ -262,9 +262,9 @@ impl Gather {
         let row = chips.state.block(block);
         row.issued != row.done
             && chips.commands.live_ids().map(|id| chips.commands.get(id)).any(|slot| {
-                let is_on_its_way = slot.state != State::Held && slot.kind == Kind::Program;
+                let is_on_its_way = |page| slot.state != State::Held && chips.block_of(page) == block;
                 let is_awaited = slot.flags & flag::BARRIER != 0 && (erase.is_none() || slot.what == What::Record);
-                is_on_its_way && chips.block_of(slot.page) == block && (is_awaited || supersedes(slot.supersedes))
+                slot.target().is_some_and(is_on_its_way) && (is_awaited || supersedes(slot.supersedes))
             })
     }
 

@@ -2,7 +2,7 @@
 
 use super::TimedFlash;
 use super::chips::Chips;
-use super::commands::{Kind, Slot, State, What};
+use super::commands::{Kind, Slot, State};
 use crate::NIL;
 use crate::flash::{
     Awaits, Backlog, Cancel, Cancelled, Closed, CommandId, Completion, Flash, JoinId, Operation, Outcome, Owner,
@@ -137,8 +137,8 @@ impl Flash for TimedFlash {
     fn may_hold_bytes(&self, page: Ppn) -> bool {
         let (Chips { state, commands, .. }, mut page) = (&self.controller.chips, page);
         while !state.is_programmed(page) {
-            let mut copies = commands.live_ids().map(|id| commands.get(id)).filter(|slot| slot.what == What::Copy);
-            let Some(copy) = copies.find(|slot| slot.page == page.0) else { return true };
+            let mut copies = commands.live_ids().map(|id| commands.get(id)).filter(|slot| slot.is_copy());
+            let Some(copy) = copies.find(|slot| slot.target() == Some(page.0)) else { return true };
             page = Ppn(copy.supersedes);
         }
         state.may_hold_bytes(page)

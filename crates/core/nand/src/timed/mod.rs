@@ -34,6 +34,7 @@ mod channels;
 mod chips;
 mod commands;
 mod controller;
+mod copies;
 mod dies;
 mod gather;
 mod issue;

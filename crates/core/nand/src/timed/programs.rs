@@ -34,7 +34,7 @@ impl Controller {
 
     /// Claims the page of a program, and pins the block of the page that it supersedes. Returns the program.
     #[inline(always)]
-    fn claim(&mut self, owner: Owner, kind: Kind, command: &PageProgram) -> Slot {
+    pub(super) fn claim(&mut self, owner: Owner, kind: Kind, command: &PageProgram) -> Slot {
         self.chips.state.claim_page(command.page);
         if let Some(old) = command.supersedes
             && !self.chips.state.breaks(LawBroken::PinsOff)

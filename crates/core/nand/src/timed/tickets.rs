@@ -73,6 +73,13 @@ impl Tickets {
         self.stands[id] = ticket.map_or(Stand::default(), |Ticket(number)| Stand { number, has_ticket: true });
     }
 
+    /// A command goes on with its second half, which stands where its ticket says, or behind all others.
+    fn goes_on(&mut self, id: u32) {
+        if let Some(own) = self.stands.get_mut(id as usize).filter(|own| !own.has_ticket) {
+            *own = Stand::default();
+        }
+    }
+
     fn at(&self, id: u32) -> Stand {
         self.stands.get(id as usize).copied().unwrap_or_default()
     }
@@ -116,6 +123,13 @@ impl Chips {
             let is_cleaning = is_cleaning(self.commands.get(id).cause);
             self.tickets.issued(id, self.options.uninterrupted || !is_cleaning);
         }
+    }
+
+    /// A page that is copied has been read, and a recorder or tickets may have to hear of it.
+    #[inline(never)]
+    pub(super) fn hear_of_half(&mut self, id: u32) {
+        self.observer.half_ends(id, &self.commands, self.schedule.now);
+        self.tickets.goes_on(id);
     }
 
     /// A gang begins on a die whose array is free.

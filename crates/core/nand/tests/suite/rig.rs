@@ -98,7 +98,7 @@ pub fn command(page: Ppn) -> PageProgram {
 
 /// A copy for collection, which tells its page's number when it ends.
 pub fn copy(from: Ppn, to: Ppn, way: CopyWay) -> PageCopy {
-    PageCopy { from, to, logical: 0, cause: Cause::Gc, completion: Completion::Notify(to.0), way }
+    PageCopy { from, to, logical: 0, cause: Cause::Gc, token: to.0, way }
 }
 
 /// Issues a program that takes time.

@@ -89,8 +89,7 @@ impl Toy {
         for from in self.valid(victim) {
             let (Some(logical), Some(to)) = (self.back[from.index()], self.next_page()) else { return };
             self.move_to(logical, Some(to));
-            let completion = Completion::Notify(0);
-            flash.copy(OWNER, PageCopy { from, to, logical, cause: Cause::Gc, completion, way: CopyWay::Channel });
+            flash.copy(OWNER, PageCopy { from, to, logical, cause: Cause::Gc, token: 0, way: CopyWay::Channel });
         }
         self.erasing += 1;
         if flash.erase(OWNER, victim, Cause::Gc) == Outcome::Done {

@@ -10,7 +10,7 @@ use super::lbn::Lbn;
 use super::tables::Tables;
 use super::trims::newest;
 use crate::mapping::common::{UNMAPPED, reach};
-use nand::{Completion, CopyWay, Flash, Outcome, PageCopy};
+use nand::{CopyWay, Flash, Outcome, PageCopy};
 use units::{BlockId, Cause, Ppn};
 
 /// How a logical block is merged.
@@ -191,7 +191,7 @@ impl Tables {
             to,
             logical: if is_version { logical.0 } else { UNMAPPED },
             cause,
-            completion: Completion::Notify(slot as u32),
+            token: slot as u32,
             way: CopyWay::Channel,
         };
         reach(flash, to);

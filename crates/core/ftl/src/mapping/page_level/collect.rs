@@ -4,7 +4,7 @@ use super::access::{MapAccess, Sharing};
 use super::collector::{Collector, GcContext};
 use super::entry::{Back, Occupant};
 use super::old_versions::{Met, OldVersions};
-use super::{Heard, PageMap};
+use super::{Heard, PageMap, Tag};
 use nand::{CopyRun, CopyWay, Flash, Outcome, PageCopy};
 use units::{Cause, Ppn};
 
@@ -202,7 +202,7 @@ impl<A: MapAccess> PageMap<A> {
             to: target,
             logical: back.bits(),
             cause,
-            completion: Heard::Copy.notify(lane as u32),
+            token: Tag::token(Heard::Copy, lane as u32, 0),
             way: if stays { CopyWay::Plane } else { CopyWay::Channel },
         };
         let outcome = flash.copy(self.owner, copy);

@@ -168,6 +168,13 @@ impl Observer {
     #[inline(always)]
     pub fn command_ends(&mut self, id: u32, commands: &Commands, now: Nanos) {
         if self.keeps_work(now) {
+            self.note_ended(id, commands, now);
+        }
+    }
+
+    /// The first half of a command has ended, and the second one was asked for with it.
+    pub fn half_ends(&mut self, id: u32, commands: &Commands, now: Nanos) {
+        if self.keeps_work(now) {
             self.note_command(id, commands, now);
         }
     }
@@ -175,9 +182,17 @@ impl Observer {
     /// Its join may have ended with it: that is as it was until another one opens.
     #[cold]
     #[inline(never)]
+    fn note_ended(&mut self, id: u32, commands: &Commands, now: Nanos) {
+        self.note_command(id, commands, now);
+        if let Some(recorder) = &mut self.recorder {
+            *recorder.asked_at(id) = Nanos::MAX;
+        }
+    }
+
+    /// Takes down a command, or a half of one, that ends now.
     fn note_command(&mut self, id: u32, commands: &Commands, now: Nanos) {
         let Some(recorder) = &mut self.recorder else { return };
-        let begin = std::mem::replace(recorder.asked_at(id), Nanos::MAX);
+        let begin = *recorder.asked_at(id);
         let slot = commands.get(id);
         // Who waits for a page to be programmed asks for no read.
         if begin == Nanos::MAX || slot.what == What::Answered || !recorder.wants(begin, now) {
