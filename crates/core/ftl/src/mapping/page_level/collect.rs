@@ -77,7 +77,7 @@ impl<A: MapAccess> PageMap<A> {
             self.pages.prefetch_entry_of(Ppn(*page));
         }
         A::collection_begins(self, flash, lane, victim, &pages);
-        self.space.lanes.cursor(lane).begin(victim, cause, pages);
+        self.space.lanes.cursor(lane).begin(victim, cause, pages, self.geometry.pages_per_block);
         true
     }
 
@@ -123,7 +123,7 @@ impl<A: MapAccess> PageMap<A> {
     #[inline(never)]
     fn is_in_time(&self, number: usize) -> bool {
         let lane = &self.space.lanes[number];
-        lane.cursor.is_ahead(self.geometry.pages_per_block, self.settings.group(self.geometry.pages_per_block))
+        lane.cursor.is_ahead(self.settings.group(self.geometry.pages_per_block))
             && lane.free() + lane.erasing() as usize > self.space.lanes.withheld()
             && !self.starved
             && self.homeless.is_empty()

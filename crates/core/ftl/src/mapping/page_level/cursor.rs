@@ -14,6 +14,11 @@ pub(crate) struct Collection {
     next: usize,
     /// Pages that the host wrote in this lane since it began.
     written: u32,
+    /// Pages of room that emptying the block gives; 0: it is not emptied for room.
+    gain: i64,
+    /// Pages dealt with, more than go with what the host has written: times `gain`, as `written` goes with the number
+    /// of pages. Lanes are asked for it more often than it changes.
+    lead: i64,
 }
 
 impl Collection {
@@ -30,13 +35,26 @@ impl Collection {
         &rest[..rest.len().min(most as usize)]
     }
 
-    /// Of so many pages moved, how many are more than go with what the host has written, where emptying it gives room
-    /// for the rest of `pages_per_block` pages: below zero if it is behind. `None`: it is not for room.
-    #[inline]
-    fn lead(&self, pages_per_block: u32, moved: usize) -> Option<i64> {
-        let (valid, pages) = (self.pages.len() as i64, i64::from(pages_per_block));
-        let is_for_room = matches!(self.cause, Cause::Gc | Cause::Fold) && valid < pages;
-        is_for_room.then(|| moved as i64 * (pages - valid) - i64::from(self.written) * valid)
+    /// Of a block of `pages_per_block` pages, the first `next` of these were dealt with while the host wrote `written`.
+    fn new([victim, next, written]: [u32; 3], cause: Cause, pages: Vec<u32>, pages_per_block: u32) -> Self {
+        let is_for_room = matches!(cause, Cause::Gc | Cause::Fold);
+        let gain = if is_for_room { pages_per_block.saturating_sub(pages.len() as u32) } else { 0 };
+        let (victim, next, gain) = (BlockId(victim), next as usize, i64::from(gain));
+        let mut collection = Self { victim, cause, pages, next, written, gain, lead: 0 };
+        collection.look_again();
+        collection
+    }
+
+    /// Counts anew how far it is ahead of the host.
+    fn look_again(&mut self) {
+        self.lead = self.next as i64 * self.gain - i64::from(self.written) * self.pages.len() as i64;
+    }
+
+    /// The next pages are dealt with.
+    #[inline(always)]
+    fn advance(&mut self, pages: usize) {
+        self.next += pages;
+        self.lead += pages as i64 * self.gain;
     }
 }
 
@@ -76,17 +94,19 @@ impl Cursor {
 
     /// More is moved than goes with the writes of the host here, in groups of `group` pages.
     #[inline]
-    pub fn is_ahead(&self, pages_per_block: u32, group: u32) -> bool {
-        let group = group as usize;
-        let lead = |collection: &Collection| collection.lead(pages_per_block, collection.next / group * group);
-        self.collection.as_ref().and_then(lead).is_some_and(|lead| lead > 0)
+    pub fn is_ahead(&self, group: u32) -> bool {
+        let is_ahead = |collection: &Collection| {
+            let of_group = i64::from(collection.next as u32 % group);
+            collection.gain > 0 && collection.lead - of_group * collection.gain > 0
+        };
+        self.collection.as_ref().is_some_and(is_ahead)
     }
 
     /// Copies are under way, and with the next one there would be no more than go with the writes of the host here.
-    #[inline]
-    pub fn is_behind(&self, pages_per_block: u32) -> bool {
-        let lead = |collection: &Collection| collection.lead(pages_per_block, collection.next + 1);
-        self.in_flight > 0 && self.collection.as_ref().and_then(lead).is_some_and(|lead| lead <= 0)
+    #[inline(always)]
+    pub fn is_behind(&self) -> bool {
+        let is_behind = |collection: &Collection| collection.gain > 0 && collection.lead + collection.gain <= 0;
+        self.in_flight > 0 && self.collection.as_ref().is_some_and(is_behind)
     }
 
     /// Pages of the block being emptied that were dealt with.
@@ -107,23 +127,22 @@ impl Cursor {
         list
     }
 
-    /// `victim` is emptied from now on; these pages of it are valid.
-    pub fn begin(&mut self, victim: BlockId, cause: Cause, pages: Vec<u32>) {
-        self.collection = Some(Collection { victim, cause, pages, next: 0, written: 0 });
+    /// `victim` is emptied from now on; these of its `pages_per_block` pages are valid.
+    pub fn begin(&mut self, victim: BlockId, cause: Cause, pages: Vec<u32>, pages_per_block: u32) {
+        self.collection = Some(Collection::new([victim.0, 0, 0], cause, pages, pages_per_block));
     }
 
     /// The next page is dealt with.
     #[inline(always)]
     pub fn advance(&mut self) {
-        if let Some(collection) = &mut self.collection {
-            collection.next += 1;
-        }
+        self.advance_by(1);
     }
 
     /// So many pages are dealt with.
+    #[inline(always)]
     pub fn advance_by(&mut self, pages: usize) {
         if let Some(collection) = &mut self.collection {
-            collection.next += pages;
+            collection.advance(pages);
         }
     }
 
@@ -132,13 +151,19 @@ impl Cursor {
     pub fn keeps_pace(&mut self) {
         if let Some(collection) = &mut self.collection {
             collection.written += 1;
+            collection.lead -= collection.pages.len() as i64;
         }
     }
 
     /// One more page of `block` is to be moved. `false`: that block is not being emptied.
     pub fn add(&mut self, block: BlockId, page: Ppn) -> bool {
-        let collection = self.collection.as_mut().filter(|collection| collection.victim == block);
-        collection.map(|collection| collection.pages.push(page.0)).is_some()
+        let Some(collection) = self.collection.as_mut().filter(|collection| collection.victim == block) else {
+            return false;
+        };
+        collection.pages.push(page.0);
+        collection.gain = (collection.gain - 1).max(0);
+        collection.look_again();
+        true
     }
 
     /// The collection is over, or given up. The emptied block, and the reason.
@@ -210,14 +235,14 @@ impl Cursor {
         writer.put("lane.updates", [promised, full].into_iter().chain(self.updates.iter().map(|page| page.0)));
     }
 
-    /// Reads the output of [`Cursor::save`]: the cursor, and the promised translation pages.
-    pub fn load(reader: &mut SnapshotReader<'_>) -> Result<(Self, u32), SnapshotError> {
+    /// Reads the output of [`Cursor::save`]: the cursor, and the promised translation pages. `pages_per_block`: of the
+    /// drive.
+    pub fn load(reader: &mut SnapshotReader<'_>, pages_per_block: u32) -> Result<(Self, u32), SnapshotError> {
         let problem = "its promise is missing".to_owned();
         let collection = match reader.get::<u32>("lane.collection")?.as_slice() {
             [victim, cause, next, written, pages @ ..] => {
                 let cause = CAUSES[*cause as usize % CAUSES.len()];
-                let (victim, next, written) = (BlockId(*victim), *next as usize, *written);
-                Some(Collection { victim, cause, pages: pages.to_vec(), next, written })
+                Some(Collection::new([*victim, *next, *written], cause, pages.to_vec(), pages_per_block))
             }
             _ => None,
         };
@@ -238,10 +263,10 @@ mod tests {
     #[test]
     fn copies_go_with_what_the_host_writes() {
         let mut cursor = Cursor::default();
-        cursor.begin(BlockId(7), Cause::Gc, (0..30).collect());
+        cursor.begin(BlockId(7), Cause::Gc, (0..30).collect(), 40);
         let mut moved = Vec::new();
         for _ in 0..9 {
-            while !cursor.is_ahead(40, 1) {
+            while !cursor.is_ahead(1) {
                 cursor.advance();
             }
             moved.push(cursor.collection().map_or(0, |collection| collection.next));
@@ -250,22 +275,22 @@ mod tests {
         // 30 pages make room for ten: three with each, and the first one at once.
         assert_eq!(moved, [1, 4, 7, 10, 13, 16, 19, 22, 25]);
         cursor.in_flight = 1;
-        assert!(cursor.is_behind(40), "the copies that go with the last page have not begun");
+        assert!(cursor.is_behind(), "the copies that go with the last page have not begun");
         (0..3).for_each(|_| cursor.advance());
-        assert!(!cursor.is_behind(40));
+        assert!(!cursor.is_behind());
         cursor.keeps_pace();
         cursor.ended();
-        assert!(!cursor.is_behind(40), "no copy is under way whose end could be heard");
+        assert!(!cursor.is_behind(), "no copy is under way whose end could be heard");
     }
 
     #[test]
     fn what_gives_no_room_keeps_nobody_waiting() {
         for (cause, valid) in [(Cause::Gc, 40), (Cause::Wear, 30), (Cause::Refresh, 30)] {
             let mut cursor = Cursor::default();
-            cursor.begin(BlockId(7), cause, (0..valid).collect());
+            cursor.begin(BlockId(7), cause, (0..valid).collect(), 40);
             cursor.in_flight = 1;
             (0..20).for_each(|_| cursor.keeps_pace());
-            assert!(!cursor.is_behind(40) && !cursor.is_ahead(40, 1), "{cause:?}, {valid} pages");
+            assert!(!cursor.is_behind() && !cursor.is_ahead(1), "{cause:?}, {valid} pages");
         }
     }
 }

@@ -67,11 +67,14 @@ impl<A: MapAccess> PageMap<A> {
     pub(super) fn page_in_turn<F: Flash>(&mut self, flash: &mut F, when_full: WhenFull) -> Result<Ppn, NoRoom> {
         let mut why = NoRoom::Full;
         for _ in 0..self.space.lanes.width() {
+            if self.settings.paced && self.is_outpaced(self.space.lanes.in_turn()) {
+                why = NoRoom::Outpaced;
+                self.space.lanes.pass_on();
+                continue;
+            }
             let lane = self.space.lanes.next();
-            match self.page_in(flash, lane, when_full) {
-                Ok(page) => return Ok(page),
-                Err(NoRoom::Outpaced) => why = NoRoom::Outpaced,
-                Err(NoRoom::Full) => {}
+            if let Some(page) = self.page_of(flash, lane, when_full) {
+                return Ok(page);
             }
             self.space.lanes.end_run();
         }
@@ -83,19 +86,22 @@ impl<A: MapAccess> PageMap<A> {
         if self.settings.paced && self.is_outpaced(lane) {
             return Err(NoRoom::Outpaced);
         }
-        match self.space.next_of_host(lane) {
-            Some(page) => Ok(page),
-            None => self.page_in_next_block(flash, lane, when_full).ok_or(NoRoom::Full),
-        }
+        self.page_of(flash, lane, when_full).ok_or(NoRoom::Full)
+    }
+
+    /// The same of a lane whose collection is not behind the host.
+    #[inline]
+    fn page_of<F: Flash>(&mut self, flash: &mut F, lane: usize, when_full: WhenFull) -> Option<Ppn> {
+        self.space.next_of_host(lane).or_else(|| self.page_in_next_block(flash, lane, when_full))
     }
 
     /// Whether the collection of a lane is behind the host.
-    #[inline(never)] // most drives have none of this in their way
+    #[inline(always)]
     pub(super) fn is_outpaced(&self, lane: usize) -> bool {
-        self.space.lanes[lane].cursor.is_behind(self.geometry.pages_per_block)
+        self.space.lanes[lane].cursor.is_behind()
     }
 
-    /// As [`PageMap::page_in`] when the open block is full. What is withheld stays for collection: without an erased
+    /// As [`PageMap::page_of`] when the open block is full. What is withheld stays for collection: without an erased
     /// block no space could ever be reclaimed.
     #[cold]
     fn page_in_next_block<F: Flash>(&mut self, flash: &mut F, lane: usize, when_full: WhenFull) -> Option<Ppn> {

@@ -254,7 +254,8 @@ impl Lane {
         self.cursor.save(writer, self.promised);
     }
 
-    pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
+    /// `pages_per_block`: of the drive.
+    pub fn load(&mut self, reader: &mut SnapshotReader<'_>, pages_per_block: u32) -> Result<(), SnapshotError> {
         let unfit = |problem: &str| SnapshotError::Unfit { section: "lane", problem: problem.to_owned() };
         let state = reader.get::<u32>("lane.state")?;
         let &[entered, host, host_next, host_end, copies, copies_next, copies_end] = state.as_slice() else {
@@ -269,7 +270,7 @@ impl Lane {
         self.erasing = 0;
         self.host = Frontier::from_numbers([host, host_next, host_end]);
         self.copies = Frontier::from_numbers([copies, copies_next, copies_end]);
-        (self.cursor, self.promised) = Cursor::load(reader)?;
+        (self.cursor, self.promised) = Cursor::load(reader, pages_per_block)?;
         Ok(())
     }
 }

@@ -167,8 +167,9 @@ impl Lanes {
         }
     }
 
-    #[inline]
-    fn pass_on(&mut self) {
+    /// The lane that is in turn takes no page: the run of the next one begins.
+    #[inline(always)]
+    pub fn pass_on(&mut self) {
         self.run = 0;
         self.turn += 1;
         if self.turn == self.order.len() {
@@ -280,14 +281,15 @@ impl Lanes {
 
     /// Reads what [`Lanes::save`] wrote.
     pub fn load(&mut self, reader: &mut SnapshotReader<'_>) -> Result<(), SnapshotError> {
-        self.all.iter_mut().try_for_each(|lane| lane.load(reader))?;
+        let pages_per_block = self.geometry.pages_per_block;
+        self.all.iter_mut().try_for_each(|lane| lane.load(reader, pages_per_block))?;
         self.superblocks.as_mut().map_or(Ok(()), |superblocks| superblocks.load(reader))
     }
 
     /// Reads what [`Lanes::save`] wrote of a drive whose lanes have `blocks` blocks each.
     pub fn read_of(&self, reader: &mut SnapshotReader<'_>, blocks: u32) -> Result<SavedLanes, SnapshotError> {
         let mut all: Vec<Lane> = (0..self.all.len() as u32).map(|lane| Lane::without_blocks(blocks, lane)).collect();
-        all.iter_mut().try_for_each(|lane| lane.load(reader))?;
+        all.iter_mut().try_for_each(|lane| lane.load(reader, self.geometry.pages_per_block))?;
         let mut superblocks = self.superblocks.as_ref().map(|_| Superblocks::new(blocks));
         superblocks.as_mut().map_or(Ok(()), |superblocks| superblocks.load(reader))?;
         Ok(SavedLanes { all, superblocks })
