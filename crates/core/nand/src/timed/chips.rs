@@ -14,7 +14,7 @@
 
 use super::channels::{Channels, Turn};
 use super::commands::{Commands, Kind, Slot, State, What, flag};
-use super::dies::{Die, Dies, Follows, Phase, is_cleaning};
+use super::dies::{Die, Dies, Follows, Phase};
 use super::observer::{Observer, Recorder, RecorderPlan};
 use super::schedule::{Due, Schedule};
 use super::tickets::Tickets;
@@ -24,9 +24,6 @@ use crate::flash::{CommandId, Completion, Operation};
 use crate::part::{CommandCycles, CommandOptions, MultiPlane, Part, SuspendOption};
 use crate::state::{FlashState, Running};
 use units::{BlockId, Cause, Nanos, Ppn, Wait};
-
-/// Queued commands looked at for a start together.
-const GANG_SEARCH: usize = 16;
 
 /// Chips: the contents of cells, the commands on their way to them, and the work of dies and channels.
 #[derive(Clone, Debug)]
@@ -661,85 +658,6 @@ impl Chips {
         // Whatever the reads are for, it is errors that others wait for now.
         self.occupy(index, gang, [Cause::Retry as u8; 2]);
         self.arm_array(index, time);
-        true
-    }
-
-    /// Adds queued commands of the same kind for other planes, and reads of the same physical pages.
-    fn form_gang(&mut self, index: usize, queue: usize, first: u32) {
-        let (kind, page) = (self.commands.get(first).kind, self.commands.get(first).page);
-        let is_alone = !self.starts_beside(first);
-        if is_alone && (kind != Kind::Read || !self.times.shares_physical_pages()) {
-            return;
-        }
-        let mut taken = if is_alone { 0 } else { self.plane_bit(first) };
-        let mut last = first;
-        let mut at = self.dies[index].head[queue];
-        for _ in 0..GANG_SEARCH {
-            if at == NIL {
-                break;
-            }
-            let slot = self.commands.get(at);
-            let next = slot.next;
-            let is_alike = slot.kind == kind
-                && (kind == Kind::Read || Times::is_programmed_as(slot, self.commands.get(first), &self.state));
-            // All members of a gang that nothing begins beside are of one physical page.
-            let is_page_read = if is_alone {
-                self.times.physical_page(slot.page) == self.times.physical_page(page)
-            } else {
-                kind == Kind::Read && self.reads_page_of(first, at)
-            };
-            let is_read_already = is_alike && is_page_read;
-            let bit = if is_alone { 0 } else { self.plane_bit(at) };
-            let is_free = !is_alone && taken & bit == 0 && self.starts_beside(at);
-            taken |= bit; // one command a plane, and none may overtake another of its plane
-            if is_read_already || is_free && is_alike {
-                self.dies.unlink(index, queue, at, &mut self.commands);
-                let slot = self.commands.at(at);
-                slot.state = State::Active;
-                slot.next = NIL;
-                self.commands.settle_wait(at, self.dies.meter(index), self.schedule.now);
-                self.commands.at(last).next = at;
-                last = at;
-            }
-            at = next;
-        }
-    }
-
-    /// The plane of a command in a set of planes.
-    fn plane_bit(&self, id: u32) -> u64 {
-        1 << (self.times.plane_of(self.commands.get(id), &self.state) % 64)
-    }
-
-    /// Whether a command may start together with those for other planes of its die.
-    fn starts_beside(&self, id: u32) -> bool {
-        let slot = self.commands.get(id);
-        match self.options.multi_plane {
-            MultiPlane::Off => false,
-            MultiPlane::HostReads => slot.kind == Kind::Read && !is_cleaning(slot.cause),
-            MultiPlane::All => true,
-        }
-    }
-
-    /// Whether a gang reads the physical page of a read already.
-    fn reads_page_of(&self, gang: u32, id: u32) -> bool {
-        let page = self.times.physical_page(self.commands.get(id).page);
-        self.times.shares_physical_pages()
-            && self.commands.chain(gang).any(|member| self.times.physical_page(self.commands.get(member).page) == page)
-    }
-
-    /// Lets a read have its data from the register, where the die reads its physical page already or moves it.
-    fn join_gang(&mut self, die: usize, id: u32) -> bool {
-        let gangs = [self.dies[die].array, self.dies[die].transfer];
-        let reads = |gang: &u32| *gang != NIL && self.commands.get(*gang).kind == Kind::Read;
-        let Some(gang) = gangs.into_iter().filter(reads).find(|gang| self.reads_page_of(*gang, id)) else {
-            return false;
-        };
-        let last = self.commands.chain(gang).last().expect("a gang has a member");
-        let slot = self.commands.at(id);
-        slot.state = State::Active;
-        slot.next = NIL;
-        slot.since = self.schedule.now;
-        self.commands.at(last).next = id;
         true
     }
 

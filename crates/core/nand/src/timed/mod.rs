@@ -36,6 +36,7 @@ mod commands;
 mod controller;
 mod copies;
 mod dies;
+mod gangs;
 mod gather;
 mod issue;
 mod observer;
