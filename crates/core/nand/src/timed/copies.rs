@@ -2,7 +2,7 @@
 //!
 //! A copy through the controller is one command with two halves: it reads its page, and then programs what it has read.
 //!
-//! Protects: a command is either half of a copy, never both; what is asked about pages to come knows its target in both.
+//! Protects: a command is either half of a copy, never both; pages to come are known by their targets in both.
 
 use super::commands::{Kind, Slot, State, What, flag};
 use super::controller::Controller;
@@ -86,25 +86,5 @@ impl Controller {
         let waits = !self.chips.state.is_programmed(copy.from) && !self.chips.state.block_is_dead(copy.from);
         let after = waits.then(|| self.wait_for_page(owner, copy.from, None));
         self.issue_program(owner, Kind::Copyback, copy.program(after))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::payloads::PayloadId;
-    use units::Cause;
-
-    #[test]
-    fn both_halves_of_a_copy_know_where_it_goes() {
-        let program = Slot { kind: Kind::Program, what: What::Copy, page: 7, supersedes: 3, ..Slot::FREE };
-        let (page, payload) = (Ppn(3), PayloadId::NONE);
-        let read = Read { page, cause: Cause::Gc, sectors: 8, payload, completion: None, after: None };
-        let mut slot = program.after_read(&read);
-        assert_eq!((slot.kind, slot.page, slot.supersedes, slot.target()), (Kind::Read, 3, 3, Some(7)));
-        assert!(slot.is_copy() && slot.payload == program.payload, "it reads into no memory of a layer: {slot:?}");
-        slot.read_for_copy(true);
-        assert_eq!((slot.kind, slot.page, slot.supersedes, slot.target()), (Kind::Program, 7, 3, Some(7)));
-        assert_eq!((slot.is_copy(), slot.sequence, slot.flags), (true, program.sequence, flag::BASE_LOST));
     }
 }

@@ -1,10 +1,12 @@
 //! Law 5 and law 11: programs of a block start in order, once each, and a read of a page under way waits for it.
 
 use crate::rig::{
-    DIES, PAGES, US, at, command, contents, counted, erased, flash, issue, joined, part_of, plain, program,
+    DIES, PAGES, US, at, command, contents, copy, counted, erased, flash, issue, joined, part_of, plain, program,
     program_after, programmed, read, run, stamped, stamps, stamps_of, time_of,
 };
-use nand::{Awaits, Cancel, Closed, CommandId, CommandOptions, Event, Flash, Outcome, PageProgram, Program, Read};
+use nand::{
+    Awaits, Cancel, Closed, CommandId, CommandOptions, CopyWay, Event, Flash, Outcome, PageProgram, Program, Read,
+};
 use proptest::prelude::*;
 use units::{BlockId, Cause};
 
@@ -177,4 +179,20 @@ proptest! {
         }
         prop_assert_eq!(done, next);
     }
+}
+
+#[test]
+fn a_page_to_be_copied_holds_what_its_source_holds_while_that_is_read() {
+    let mut flash = stamped();
+    program(&mut flash, at(0, 0, 0));
+    run(&mut flash);
+    flash.copy(0, copy(at(0, 0, 0), at(1, 0, 0), CopyWay::Channel));
+    let mut steps = 0;
+    while !flash.state().is_programmed(at(1, 0, 0)) {
+        assert!(!flash.may_hold_bytes(at(1, 0, 0)), "after {steps} steps: its source holds zeros");
+        assert!(flash.step(), "the copy ends");
+        steps += 1;
+    }
+    assert!(steps >= 2, "a read and a program: {steps} steps");
+    assert!(!flash.may_hold_bytes(at(1, 0, 0)));
 }
