@@ -198,8 +198,9 @@ impl<F: Flash> Work<F> {
 
     /// The parity on flash covers the newest version of every page.
     pub fn committed(&mut self, flash: &mut F, number: u32) {
-        let Job { stripe, entry, kind, .. } = *self.jobs.at(number);
-        self.array.drop_old_of(flash, stripe, self.array.layout.all());
+        let Job { stripe, entry, kind, whole, .. } = *self.jobs.at(number);
+        let kept = if whole { self.array.layout.all() } else { self.array.with_kept(entry) };
+        self.array.drop_old_of(flash, stripe, kept);
         // A parity has an old version where there are two, or where power was cut when a new one was on flash and its
         // entry still in memory.
         for row in 0..self.array.layout.parity {
@@ -232,6 +233,13 @@ impl<F: Flash> Array<F> {
     /// An update of a full parity always reads what it replaces.
     pub fn modifies(&self) -> bool {
         self.settings.modifies && self.scheme.updates()
+    }
+
+    /// Data pages that may have an old version, of the stripe with this entry: the newer ones. Not so where a parity in
+    /// memory stands for the one on flash, or memory knows nothing.
+    fn with_kept(&self, entry: u32) -> u64 {
+        let entry = (entry != NONE).then(|| self.cache.at(entry)).filter(|entry| !entry.full);
+        entry.map_or(self.layout.all(), |entry| entry.newer)
     }
 
     /// Old versions of these data pages are needed no longer.

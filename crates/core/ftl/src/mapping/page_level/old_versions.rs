@@ -413,7 +413,9 @@ impl KeptVersions {
     }
 
     fn replace(&mut self, logical: Lpn, entry: Entry) -> Option<Ppn> {
-        self.to_be_moved.remove(&logical);
+        if !self.to_be_moved.is_empty() {
+            self.to_be_moved.remove(&logical);
+        }
         let page = std::mem::replace(&mut self.table[logical.index()], entry).on_flash();
         self.pages -= u64::from(page.is_some());
         page
