@@ -29,6 +29,7 @@ pub(crate) struct Entry {
     pub transient: bool,
     /// That parity is of all pages.
     pub full: bool,
+    /// The list it stands in; none while it is transient, or once its commit has been chosen.
     list: u32,
 }
 
@@ -142,41 +143,53 @@ impl Cache {
 
     /// A delayed stripe was updated.
     pub fn touch(&mut self, slot: u32) {
-        let entry = self.entries.at_mut(slot);
+        let entry = self.entries.at(slot);
         if entry.transient {
             return;
         }
         let list = self.list_of[entry.newer.count_ones() as usize];
-        let old = std::mem::replace(&mut entry.list, list);
-        if old != NONE {
-            self.links.remove(&mut self.lists[old as usize], slot);
-        }
+        self.unlist(slot);
+        self.entries.at_mut(slot).list = list;
         self.links.push_front(&mut self.lists[list as usize], slot);
     }
 
-    /// The delayed stripe that is committed next, and stripes that may follow it. The first one is `idle`; whether the
-    /// others are is not looked up, as the look-up takes long.
-    pub fn victim(&mut self, idle: impl Fn(u32) -> bool) -> Option<(u32, [Option<u32>; 3])> {
+    /// The delayed stripe that is committed next, and stripes that may follow it. The first one is `idle`, and looked
+    /// for no more: many commits are under way, and all of them are of the oldest stripes. Whether the others are idle
+    /// is not looked up, as the look-up takes long.
+    pub fn take_victim(&mut self, idle: impl Fn(u32) -> bool) -> Option<(u32, [Option<u32>; 3])> {
         let Self { policy, links, lists, entries, costs, .. } = self;
         let mut slots = lists.iter().flat_map(|list| links.oldest_first(list)).map(|slot| entries.at(slot));
-        // Bits are counted for the idle ones alone: most of the oldest are under way.
+        // Bits are counted for the idle ones alone.
         let candidate = |entry: &Entry| {
             let newer = entry.newer.count_ones();
             Candidate { stripe: entry.stripe, newer, reads: costs[newer as usize] }
         };
         let chosen = policy.choose(&mut slots.by_ref().filter(|entry| idle(entry.stripe)).map(candidate))?;
-        Some((chosen, std::array::from_fn(|_| slots.next().map(|entry| entry.stripe))))
+        let next = std::array::from_fn(|_| slots.next().map(|entry| entry.stripe));
+        drop(slots);
+        if let Some(slot) = self.find(chosen) {
+            self.unlist(slot);
+        }
+        Some((chosen, next))
+    }
+
+    /// A stripe stands in the order of victims no more.
+    fn unlist(&mut self, slot: u32) {
+        let list = std::mem::replace(&mut self.entries.at_mut(slot).list, NONE);
+        if list != NONE {
+            self.links.remove(&mut self.lists[list as usize], slot);
+        }
     }
 
     /// Takes a stripe out.
     pub fn remove(&mut self, slot: u32) -> Entry {
+        self.unlist(slot);
         let entry = self.entries.remove(slot);
         assert!(self.find(entry.stripe) == Some(slot), "stripe {} is found where it is entered", entry.stripe);
         if entry.transient {
             self.transient -= 1;
         } else {
             self.delayed -= 1;
-            self.links.remove(&mut self.lists[entry.list as usize], slot);
         }
         self.of[entry.stripe as usize] = NONE;
         entry
@@ -203,12 +216,40 @@ impl Cache {
             listed += self.links.check(list)?.len();
         }
         let all = self.all().count();
-        if listed as u32 == self.delayed && all as u32 == self.delayed + self.transient {
+        let taken = self.all().filter(|entry| !entry.transient && entry.list == NONE).count();
+        if (listed + taken) as u32 == self.delayed && all as u32 == self.delayed + self.transient {
             return Ok(());
         }
         Err(format!(
-            "{all} stripes with a delayed parity, {listed} of them listed, but {} and {} counted",
+            "{all} stripes with a delayed parity, {listed} of them listed and {taken} chosen, but {} and {} counted",
             self.delayed, self.transient
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choice;
+
+    #[test]
+    fn a_stripe_whose_commit_was_chosen_is_not_looked_at_again() {
+        let mut cache = Cache::new(8, [4, 0], choice::build("lru"), 4, |newer| newer);
+        let slots = [5, 2, 7].map(|stripe| cache.insert(stripe, false, [PayloadId::NONE; 2]));
+        let looked_at = std::cell::RefCell::new(Vec::new());
+        let take = |cache: &mut Cache| {
+            let victim = cache.take_victim(|stripe| {
+                looked_at.borrow_mut().push(stripe);
+                true
+            });
+            victim.map(|(stripe, _)| stripe)
+        };
+        assert_eq!([take(&mut cache), take(&mut cache)], [Some(5), Some(2)]);
+        assert_eq!(looked_at.take(), [5, 2]);
+        assert_eq!((cache.check(), cache.delayed), (Ok(()), 3), "it stays in memory until its commit is done");
+        cache.touch(slots[0]);
+        cache.remove(slots[1]);
+        assert_eq!([take(&mut cache), take(&mut cache), take(&mut cache)], [Some(7), Some(5), None]);
+        assert_eq!(cache.check(), Ok(()));
     }
 }

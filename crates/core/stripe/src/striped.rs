@@ -216,7 +216,8 @@ impl<F: Flash> Striped<F> {
     pub fn replace(&mut self, flash: &F) {
         let mut missing = self.waiting.missing();
         while missing > 0 {
-            let Some((victim, after)) = self.work.array.cache.victim(|stripe| self.work.jobs.is_idle(stripe)) else {
+            let Some((victim, after)) = self.work.array.cache.take_victim(|stripe| self.work.jobs.is_idle(stripe))
+            else {
                 return;
             };
             self.waiting.begin_commit();
@@ -280,7 +281,7 @@ impl<F: Flash> Striped<F> {
         if !self.idle || self.work.array.scheme.delay != crate::scheme::Delay::Idle {
             return false;
         }
-        let Some((stripe, _)) = self.work.array.cache.victim(|stripe| self.work.jobs.is_idle(stripe)) else {
+        let Some((stripe, _)) = self.work.array.cache.take_victim(|stripe| self.work.jobs.is_idle(stripe)) else {
             return false;
         };
         self.work.jobs.enqueue(Job::new(Kind::Commit(Reason::Idle), stripe, 0));
