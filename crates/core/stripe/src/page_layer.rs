@@ -19,20 +19,22 @@ impl<F: Flash> Striped<F> {
     pub fn look_ahead(&self, flash: &F, [next, after, later]: [Option<u32>; 3]) {
         let Array { layout, page_bytes, below, .. } = &self.work.array;
         let per_page = u64::from(*page_bytes) / SECTOR_BYTES;
-        let request = |stripe: u32, chip: u32| Request {
+        let request = |page: Lpn| Request {
             arrival: 0,
-            first_sector: u64::from(stripe * layout.chips() + chip) * per_page,
+            first_sector: u64::from(page.0) * per_page,
             sectors: 0,
             op: HostOp::Write,
             fua: false,
         };
         if let Some(stripe) = next {
-            for chip in 0..layout.chips() {
-                below.hint_target(flash, &[request(stripe, chip)]);
-            }
+            // Of the stripe, a commit mostly reads its newer pages and the parity alone.
+            let newer = members(self.work.array.newer_of(stripe)).map(|index| layout.data_page(stripe, index));
+            let rows = (0..layout.parity).map(|row| layout.parity_page(stripe, row));
+            newer.chain(rows).for_each(|page| below.hint_target(flash, &[request(page)]));
         }
         if let Some(stripe) = after {
-            below.hint_map(flash, &[request(stripe, 0), request(stripe, layout.chips() - 1)]);
+            let first = stripe * layout.chips();
+            below.hint_map(flash, &[request(Lpn(first)), request(Lpn(first + layout.chips() - 1))]);
         }
         if let Some(stripe) = later {
             self.work.jobs.prefetch(stripe);
