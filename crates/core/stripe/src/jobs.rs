@@ -1,5 +1,6 @@
 //! The work of a stripe: one job at a time, the others wait in line behind it.
 
+use crate::stalled::Stalled;
 use crate::token::Asked;
 use crate::trims::Trims;
 use layer::{FlushLine, Slots};
@@ -177,6 +178,8 @@ pub(crate) struct Jobs {
     pub(super) heads: Vec<u32>,
     /// Jobs that can go on.
     pub(super) ready: VecDeque<u32>,
+    /// Jobs that wait for room.
+    pub stalled: Stalled,
     /// A group of pages that is not complete.
     pub(super) gathering: u32,
     /// Jobs whose trims have to be on flash.
@@ -211,6 +214,7 @@ impl Jobs {
             parity,
             heads: units::table(stripes as usize, NONE),
             ready: VecDeque::new(),
+            stalled: Stalled::default(),
             gathering: NONE,
             trims: Trims::default(),
             flushes: FlushLine::default(),

@@ -21,6 +21,7 @@ mod rebuild;
 mod recover;
 mod scheme;
 mod settings;
+mod stalled;
 mod striped;
 mod token;
 mod torn;

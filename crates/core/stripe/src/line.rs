@@ -82,6 +82,9 @@ impl Jobs {
         if before == NONE {
             self.heads[stripe as usize] = number;
             self.wake(number);
+            if first != NONE {
+                self.stalled.look_at_all();
+            }
         } else {
             self.at_mut(before).next = number;
         }
@@ -118,6 +121,7 @@ impl Jobs {
             self.at_mut(last).next = number;
             self.heads[stripe as usize] = first;
             self.wake(first);
+            self.stalled.look_at_all();
         }
     }
 
@@ -182,16 +186,16 @@ impl Jobs {
         self.ready.len()
     }
 
-    /// A job waits until there is room, for this page or for its trims. Reads behind it go first. Returns its stripe.
-    #[inline(always)]
-    pub fn stall(&mut self, number: u32, page: Option<Lpn>) -> u32 {
+    /// A job waits until there is room, for this page or for its trims. Reads behind it go first.
+    pub fn stall(&mut self, number: u32, page: Option<Lpn>, chip: Option<u32>) {
         let job = self.at_mut(number);
         (job.refused, job.queued, job.stalled) = (page, true, true);
-        let Job { stripe, next, .. } = *job;
+        let Job { next, outstanding, .. } = *job;
         if next != NONE {
             self.let_reads_pass(number);
         }
-        stripe
+        let waits_for_chip = outstanding == 0 && self.first_in_line(self.at(number).stripe) == number;
+        self.stalled.push(number, chip.filter(|_| waits_for_chip));
     }
 
     /// A job is done, and the next of its line begins, if there is one.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Striped   operations of the layer above, flushes, reads around busy chips, who waits for an entry
-//!   Work    what a job does in each of its phases           jobs   whose turn it is in each stripe
+//!   Work    what a job does in each of its phases           jobs   whose turn it is in each stripe, who waits for room
 //!     Array   what there is of each stripe                  way    old versions that collection waits for
 //! ```
 //!
@@ -99,8 +99,23 @@ impl<F: Flash> Striped<F> {
         }
     }
 
-    /// Does what can be done now.
+    /// Does what can be done now: mostly nothing, since most commands that end are copies and not the last of a job.
+    #[inline]
     pub fn settle(&mut self, flash: &mut F, outbox: &mut Outbox) {
+        self.work.array.below.take_wanted(&mut self.work.way.asked);
+        let Work { array, jobs, way } = &self.work;
+        let is_settled = !jobs.any_ready()
+            && !array.freed
+            && !array.below.has_spoken()
+            && !way.is_waiting()
+            && !jobs.trims.may_go_on()
+            && jobs.flushes.is_empty();
+        if !is_settled {
+            self.settle_all(flash, outbox);
+        }
+    }
+
+    fn settle_all(&mut self, flash: &mut F, outbox: &mut Outbox) {
         let mut again = 0;
         loop {
             self.run_jobs(flash, again, outbox);
@@ -112,7 +127,7 @@ impl<F: Flash> Striped<F> {
             // What is moved may have been the last of a block that was erased at once.
             let moved = self.move_from_the_way(flash);
             if room || moved {
-                again = self.work.resume_stalled();
+                again = self.work.jobs.stalled.len();
                 self.work.jobs.trims.is_full = false;
                 self.work.array.below.room.announce(outbox);
             }
@@ -133,18 +148,18 @@ impl<F: Flash> Striped<F> {
 
     /// Takes up the jobs that can go on: the ones that are ready, then the first `again` of the jobs that wait for
     /// room, and then all that have become ready meanwhile.
-    fn run_jobs(&mut self, flash: &mut F, again: usize, outbox: &mut Outbox) {
+    fn run_jobs(&mut self, flash: &mut F, mut again: usize, outbox: &mut Outbox) {
         for _ in 0..self.work.jobs.ready_count() {
             let Some(job) = self.work.jobs.next_ready() else { break };
             self.advance(flash, job, outbox);
         }
-        let mut full = Full::default();
-        for _ in 0..again {
-            let Some(job) = self.work.array.below.room.next_stalled() else { break };
-            if !self.work.still_stalls(flash, job, &mut full) {
-                self.work.jobs.at_mut(job).queued = false;
+        self.work.jobs.stalled.forget_full();
+        while let Some(job) = self.work.jobs.stalled.next(&mut again) {
+            if !self.work.still_stalls(flash, job) {
+                let entry = self.work.jobs.at_mut(job);
+                (entry.refused, entry.queued, entry.stalled) = (None, false, false);
                 self.advance(flash, job, outbox);
-                full = Full::default();
+                self.work.jobs.stalled.forget_full();
             }
         }
         while let Some(job) = self.work.jobs.next_ready() {
@@ -160,7 +175,7 @@ impl<F: Flash> Striped<F> {
             let stripe = array.layout.stripe_of(page);
             way.enter(stripe, page);
             if !jobs.is_idle(stripe) {
-                let mut waiting = array.below.room.stalled().chain(&jobs.trims.waiting);
+                let mut waiting = jobs.stalled.jobs().chain(&jobs.trims.waiting);
                 if waiting.any(|job| jobs.at(*job).stripe == stripe) {
                     way.move_if_there(stripe);
                 }
@@ -369,49 +384,25 @@ impl<F: Flash> Striped<F> {
     }
 }
 
-/// Chips that refuse the pages of jobs, as far as that was found: a bit for each of the first 64.
-#[derive(Clone, Copy, Debug, Default)]
-struct Full(u64);
-
-impl Full {
-    fn has(self, chip: u32) -> bool {
-        chip < u64::BITS && self.0 >> chip & 1 == 1
-    }
-
-    fn note(&mut self, chip: u32) {
-        self.0 |= 1_u64.checked_shl(chip).unwrap_or(0);
-    }
-}
-
 impl<F: Flash> Work<F> {
     /// The mapping has no room for a page of this job, or for its trims.
-    #[inline(always)]
     pub fn stall(&mut self, job: u32, page: Option<Lpn>) {
-        let stripe = self.jobs.stall(job, page);
-        self.way.move_if_there(stripe);
-        self.array.below.room.stall(job);
-    }
-
-    /// There may be room for the jobs that wait for it. How many there are.
-    fn resume_stalled(&mut self) -> usize {
-        let Self { array, jobs, .. } = self;
-        array.below.room.stalled().inspect(|job| jobs.at_mut(**job).stalled = false).count()
+        self.jobs.stall(job, page, page.map(|page| self.array.layout.chip_of(page)));
+        self.waits_for_room(job);
     }
 
     /// A job that is taken up again would be refused the same page. Nothing else happens to it then, so it waits on
-    /// without being run: many jobs wait for each page that becomes free. `full`: what is known since the last job ran.
-    #[inline]
-    fn still_stalls(&mut self, flash: &F, number: u32, full: &mut Full) -> bool {
+    /// without being run: many jobs wait for each page that becomes free.
+    fn still_stalls(&mut self, flash: &F, number: u32) -> bool {
         let Job { stripe, outstanding, refused, .. } = *self.jobs.at(number);
         let Some(page) = refused else { return false };
         let is_same = outstanding == 0 && self.jobs.first_in_line(stripe) == number && self.array.chips.all_there();
         let chip = self.array.layout.chip_of(page);
-        if is_same && (full.has(chip) || self.array.below.still_refuses(flash, page)) {
-            full.note(chip);
+        if is_same && (self.jobs.stalled.is_full(chip) || self.array.below.still_refuses(flash, page)) {
+            self.jobs.stalled.note_full(chip);
             self.stall(number, refused);
             return true;
         }
-        self.jobs.at_mut(number).refused = None;
         false
     }
 

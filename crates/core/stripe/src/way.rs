@@ -21,6 +21,12 @@ impl Way {
         self.by_stripe.is_empty()
     }
 
+    /// Something is to be committed or moved.
+    #[inline]
+    pub fn is_waiting(&self) -> bool {
+        !self.asked.is_empty() || !self.to_be_moved.is_empty()
+    }
+
     /// An old version of a stripe is.
     pub fn has(&self, stripe: u32) -> bool {
         self.by_stripe.contains_key(&stripe)
