@@ -76,7 +76,9 @@ mod tests {
 
     /// Jobs that are looked at while these chips are full.
     fn looked_at(stalled: &mut Stalled, full: &[u32]) -> Vec<u32> {
-        full.iter().for_each(|chip| stalled.note_full(*chip));
+        for chip in full {
+            stalled.note_full(*chip);
+        }
         let mut left = stalled.len();
         let jobs = std::iter::from_fn(|| stalled.next(&mut left)).collect();
         stalled.forget_full();
