@@ -20,10 +20,11 @@ const WRITERS: u32 = 256;
 const LOG_MS: u64 = 50;
 
 /// Runs a command. Its input ends with this program, however that ends: then the command is killed, and the folder of
-/// its log, if it has one, is removed.
+/// its log, if it has one, is removed. Until that is done, what kills the command hears no signal: the shell sees the
+/// command end, and would end it too.
 const GUARDED: &str = "exec 9<&0; log=$1; shift; \"$@\" 9<&- < /dev/null & fio=$!; \
-    (read -r _ <&9; kill -9 \"$fio\"; [ -z \"$log\" ] || rm -rf \"$log\") > /dev/null 2>&1 & guard=$!; exec 9<&-; \
-    wait \"$fio\"; status=$?; kill \"$guard\" 2> /dev/null; exit \"$status\"";
+    (read -r _ <&9; trap '' TERM; kill -9 \"$fio\"; [ -z \"$log\" ] || rm -rf \"$log\") > /dev/null 2>&1 & guard=$!; \
+    exec 9<&-; wait \"$fio\"; status=$?; kill \"$guard\" 2> /dev/null; exit \"$status\"";
 
 /// fio on a target.
 pub(crate) struct Fio {
