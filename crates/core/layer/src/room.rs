@@ -17,11 +17,6 @@ impl Room {
         self.stalled.push_back(number);
     }
 
-    /// Work that waits, in order.
-    pub fn stalled(&self) -> impl Iterator<Item = &u32> {
-        self.stalled.iter()
-    }
-
     /// There may be room: the first piece of work that waits goes on.
     #[inline]
     pub fn next_stalled(&mut self) -> Option<u32> {

@@ -62,7 +62,7 @@ impl Faults {
 
     /// Whether any command may fail before a block is worn out.
     pub(crate) fn may_fail_unworn(&self) -> bool {
-        self.active && self.plan.may_fail_unworn()
+        self.plan.may_fail_unworn()
     }
 
     pub(crate) fn state(&self) -> [u64; 4] {

@@ -154,8 +154,8 @@ impl Cache {
     }
 
     /// The delayed stripe that is committed next, and stripes that may follow it. The first one is `idle`, and looked
-    /// for no more: many commits are under way, and all of them are of the oldest stripes. Whether the others are idle
-    /// is not looked up, as the look-up takes long.
+    /// for no more: many commits are under way, all of them of the oldest stripes if they go by age. Whether the others
+    /// are idle is not looked up, as the look-up takes long.
     pub fn take_victim(&mut self, idle: impl Fn(u32) -> bool) -> Option<(u32, [Option<u32>; 3])> {
         let Self { policy, links, lists, entries, costs, .. } = self;
         let mut slots = lists.iter().flat_map(|list| links.oldest_first(list)).map(|slot| entries.at(slot));
