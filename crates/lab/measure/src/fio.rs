@@ -20,8 +20,8 @@ const WRITERS: u32 = 256;
 const LOG_MS: u64 = 50;
 
 /// Runs a command. Its input ends with this program, however that ends: then the command is killed, and the folder of
-/// its log, if it has one, is removed. Until that is done, what kills the command hears no signal: the shell sees the
-/// command end, and would end it too.
+/// its log, if it has one, is removed. The guard that does this ignores signals meanwhile: the shell sees the command
+/// end, and would end the guard before the folder is gone.
 const GUARDED: &str = "exec 9<&0; log=$1; shift; \"$@\" 9<&- < /dev/null & fio=$!; \
     (read -r _ <&9; trap '' TERM; kill -9 \"$fio\"; [ -z \"$log\" ] || rm -rf \"$log\") > /dev/null 2>&1 & guard=$!; \
     exec 9<&-; wait \"$fio\"; status=$?; kill \"$guard\" 2> /dev/null; exit \"$status\"";
