@@ -26,14 +26,37 @@ impl Chips {
     /// Adds queued reads of the physical page of a read that nothing begins beside.
     fn gather_readers(&mut self, index: usize, queue: usize, first: u32) {
         let page = self.times.physical_page(self.commands.get(first).page);
+        self.gather(index, queue, first, |chips, id| {
+            let slot = chips.commands.get(id);
+            chips.times.physical_page(slot.page) == page && slot.kind == Kind::Read
+        });
+    }
+
+    /// Adds queued commands of the same kind for other planes.
+    fn gather_planes(&mut self, index: usize, queue: usize, first: u32) {
+        let kind = self.commands.get(first).kind;
+        let mut taken = self.plane_bit(first);
+        self.gather(index, queue, first, |chips, id| {
+            let slot = chips.commands.get(id);
+            let is_alike = slot.kind == kind
+                && (kind == Kind::Read || Times::is_programmed_as(slot, chips.commands.get(first), &chips.state));
+            let is_read_already = is_alike && kind == Kind::Read && chips.reads_page_of(first, id);
+            let bit = chips.plane_bit(id);
+            let is_free = taken & bit == 0 && chips.starts_beside(id);
+            taken |= bit; // one command a plane, and none may overtake another of its plane
+            is_read_already || is_free && is_alike
+        });
+    }
+
+    /// Adds the queued commands that belong to a gang to its end.
+    fn gather(&mut self, index: usize, queue: usize, first: u32, mut belongs: impl FnMut(&Self, u32) -> bool) {
         let (mut last, mut at) = (first, self.dies[index].head[queue]);
         for _ in 0..GANG_SEARCH {
             if at == NIL {
                 break;
             }
-            let slot = self.commands.get(at);
-            let next = slot.next;
-            if self.times.physical_page(slot.page) == page && slot.kind == Kind::Read {
+            let next = self.commands.get(at).next;
+            if belongs(self, at) {
                 self.join_behind([index, queue], last, at);
                 last = at;
             }
@@ -49,32 +72,6 @@ impl Chips {
         slot.next = NIL;
         self.commands.settle_wait(id, self.dies.meter(index), self.schedule.now);
         self.commands.at(last).next = id;
-    }
-
-    /// Adds queued commands of the same kind for other planes.
-    fn gather_planes(&mut self, index: usize, queue: usize, first: u32) {
-        let kind = self.commands.get(first).kind;
-        let mut taken = self.plane_bit(first);
-        let mut last = first;
-        let mut at = self.dies[index].head[queue];
-        for _ in 0..GANG_SEARCH {
-            if at == NIL {
-                break;
-            }
-            let slot = self.commands.get(at);
-            let next = slot.next;
-            let is_alike = slot.kind == kind
-                && (kind == Kind::Read || Times::is_programmed_as(slot, self.commands.get(first), &self.state));
-            let is_read_already = is_alike && kind == Kind::Read && self.reads_page_of(first, at);
-            let bit = self.plane_bit(at);
-            let is_free = taken & bit == 0 && self.starts_beside(at);
-            taken |= bit; // one command a plane, and none may overtake another of its plane
-            if is_read_already || is_free && is_alike {
-                self.join_behind([index, queue], last, at);
-                last = at;
-            }
-            at = next;
-        }
     }
 
     /// The plane of a command in a set of planes.
