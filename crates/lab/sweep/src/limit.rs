@@ -87,23 +87,27 @@ impl Limit {
 
     /// Judges a figure that is a mean of some runs. `problem`: why there may be none.
     pub fn judge(&self, of: &str, problem: Option<&str>, value: impl Fn(&'static Metric) -> Option<f64>) -> Judged {
-        let value = if let Subject::Run(metric) = self.subject { value(metric) } else { None };
-        Judged { limit: self.clone(), of: of.to_owned(), value: value.ok_or_else(|| problem.map(str::to_owned)) }
+        let value = match self.subject {
+            Subject::Run(metric) => value(metric).ok_or_else(|| match problem {
+                Some(problem) => Some(problem.to_owned()),
+                None => metric.absence(&METRICS.iter().map(value).collect::<Vec<_>>()),
+            }),
+            Subject::Life(..) => Err(problem.map(str::to_owned)),
+        };
+        Judged { limit: self.clone(), of: of.to_owned(), value }
     }
 
     /// Judges a result: the mean of its repetitions where they tell the figure, and its life where that is asked for.
     pub fn judge_result(&self, of: &str, result: &Value, life: &Value) -> Judged {
-        let value = match self.subject {
-            Subject::Life(name, pointer) => {
-                let mean = &life["repeated"][name]["mean"];
-                mean.as_f64().or_else(|| life.pointer(pointer).and_then(Value::as_f64))
-            }
-            Subject::Run(metric) => {
-                let all = result["repeated"]["figures"].as_array();
-                let told = all.and_then(|all| all.iter().find(|figure| figure["metric"] == metric.name));
+        let Subject::Life(name, pointer) = self.subject else {
+            let repeated = result["repeated"]["figures"].as_array();
+            return self.judge(of, None, |metric| {
+                let told = repeated.and_then(|all| all.iter().find(|figure| figure["metric"] == metric.name));
                 told.and_then(|figure| figure["mean"].as_f64()).or_else(|| metric.of(result))
-            }
+            });
         };
+        let mean = life["repeated"][name]["mean"].as_f64();
+        let value = mean.or_else(|| life.pointer(pointer).and_then(Value::as_f64));
         Judged { limit: self.clone(), of: of.to_owned(), value: value.ok_or(None) }
     }
 }
@@ -195,10 +199,12 @@ impl Judged {
     pub fn sentence(&self) -> String {
         let Self { limit: Limit { text, subject, value: limit, .. }, of, value } = self;
         let limit = subject.shown(*limit);
-        let found =
-            value.as_ref().map_or_else(|_| "is not told".to_owned(), |value| format!("is {}", subject.shown(*value)));
-        let why =
-            value.as_ref().err().and_then(Option::as_ref).map_or_else(String::new, |problem| format!(": {problem}"));
+        let (found, why) = match value {
+            Ok(value) => (format!("is {}", subject.shown(*value)), String::new()),
+            Err(reason) => {
+                ("is not told".to_owned(), reason.as_ref().map_or_else(String::new, |why| format!(": {why}")))
+            }
+        };
         format!("{of}: {} {found}, and its limit is {limit} (--fail-if '{text}'){why}", subject.name())
     }
 
@@ -211,6 +217,7 @@ impl Judged {
             "value": self.value.as_ref().ok(),
             "bound": self.limit.value,
             "fails": self.fails(),
+            "reason": self.value.as_ref().err(),
         })
     }
 }
@@ -261,7 +268,22 @@ mod tests {
     fn a_figure_that_is_not_told_fails() {
         let judged = Limit::parse("read.p99 > 5ms").unwrap().judge_result("page", &result(1), &Value::Null);
         assert!(judged.fails() && judged.sentence().starts_with("page: read_p99_ns is not told"), "{judged:?}");
+        assert_eq!(judged.to_json()["reason"], Value::Null, "what was not measured at all has no reason");
         assert_eq!((&judged.to_json()["value"], &judged.to_json()["bound"]), (&Value::Null, &json!(5e6)));
+    }
+
+    /// Whoever reads the verdict alone could not tell a run without reads from one that is broken.
+    #[test]
+    fn a_figure_that_is_not_told_has_its_reason() {
+        let mut few = result(1);
+        few["host"] = json!({"read": {"requests": 0}, "write": {"requests": 8}, "flush": {"requests": 0}});
+        few["waf"] = Value::Null;
+        for (text, reason) in [("read.p99 > 5ms", "no reads"), ("waf > 2", "8 writes, too few for write amplification")]
+        {
+            let judged = Limit::parse(text).unwrap().judge_result("page", &few, &Value::Null);
+            assert!(judged.sentence().ends_with(&format!(": {reason}")), "{}", judged.sentence());
+            assert_eq!(judged.to_json()["reason"], reason);
+        }
     }
 
     #[test]
