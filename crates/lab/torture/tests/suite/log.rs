@@ -225,9 +225,9 @@ fn in_order_the_smallest_failure_has_no_gap_either() {
 fn smallest(stack: &str) -> Vec<&'static str> {
     let sizes: [&[&str]; 5] = [
         &["drive.capacity=32MiB", "flash.pages_per_block=32", "drive.over_provisioning=200%"],
+        &["drive.capacity=32MiB", "flash.pages_per_block=16", "coded.size=4MiB"],
+        &["drive.capacity=32MiB", "flash.pages_per_block=16", "coded.size=4MiB", "coded.code_zones=2"],
         &["drive.capacity=256MiB", "flash.pages_per_block=32", "drive.over_provisioning=200%"],
-        &["drive.capacity=320MiB", "coded.size=16MiB", "flash.pages_per_block=16"],
-        &["drive.capacity=320MiB", "coded.size=4MiB", "flash.pages_per_block=16"],
         &["drive.capacity=1GiB"],
     ];
     let volatile = ["buffer.nonvolatile=false", "buffer.nonvolatile=true"];
