@@ -2,9 +2,8 @@
 //!
 //! Faithful to: the state after `drive.precondition = overwrite`. A small drive of the same planes, blocks and spare
 //! share is filled and overwritten, and stands in the large one many times. Writes of a tenth of the capacity on the
-//! large drive follow, with superblocks of all of it. Simplified: nothing else is copied. A Zipf law over the whole
-//! drive is no sum of Zipf laws over its parts, so a workload that brings a drive into its steady state runs on the
-//! large one.
+//! large drive follow. Simplified: nothing else is copied. A Zipf law over the whole drive is no sum of Zipf laws over
+//! its parts, so a workload that brings a drive into its steady state runs on the large one.
 
 use super::precondition::{Preconditioner, Primed, flush, write};
 use super::written::Written;
@@ -32,10 +31,8 @@ const LEAST_BLOCKS: u32 = 8;
 const COPIES: std::ops::RangeInclusive<u32> = 4..=32;
 /// Fewest where blocks are collected together: a superblock is one victim of all planes.
 const LEAST_SUPERBLOCKS: u32 = 32;
-/// The writes on the large drive are its capacity divided by this. With superblocks, planes have to drift apart as far
-/// as those of a large drive are: they come to the blocks of a superblock at different times.
+/// The writes on the large drive are its capacity divided by this.
 const BURN_IN: u64 = 10;
-const BURN_IN_OF_SUPERBLOCKS: u64 = 1;
 /// Open blocks of a plane.
 const OPEN: u32 = 2;
 
@@ -48,10 +45,9 @@ pub(crate) const PARAMETER: Parameter = Parameter::new(
     "auto",
     "Copies of a small drive that bring a large one into use. nandarium fills and overwrites a small drive with \
      the same planes and the same share of spare flash. Its blocks stand in the large drive this many times. \
-     Random writes of a tenth of the capacity follow, or of all of it where superblocks are collected. A run on \
-     a drive of 1 TB begins sooner. Use 1 to write the whole drive, for example to see that both ways \
-     give the same write amplification. A drive whose tables cannot be copied is written as a whole, and a note \
-     tells the reason. The 64 GiB of auto are for a map of 4 KiB units.",
+     Random writes of a tenth of the capacity follow. A run on a drive of 1 TB begins sooner. Use 1 to write the \
+     whole drive, for example to see that both ways give the same write amplification. A drive whose tables cannot \
+     be copied is written as a whole, and a note tells the reason. The 64 GiB of auto are for a map of 4 KiB units.",
 )
 .example("16")
 .circumstance()
@@ -143,7 +139,7 @@ fn small(plan: &DrivePlan, closed: u32, copies: u32, others: u32) -> Option<Driv
 }
 
 impl Tile {
-    /// Brings a new drive into use. Notes: how, without a full stop, and how exact that is.
+    /// Brings a new drive into use. Note: how, without a full stop.
     pub fn bring_into_use<D: Primed>(self, work: &mut Preconditioner<'_, D>) -> Result<Vec<String>, SessionError> {
         let Self { small, copies } = self;
         let mut drive = small.assemble(CountedFlash::new(small.fresh_state()));
@@ -167,22 +163,13 @@ impl Tile {
         let (sectors, page) = (work.drive.sectors(), work.plan.host_page_sectors());
         work.written.set_all();
         work.pour(Phase::Overwrite, &mut Unwritten(unwritten.into_iter(), page.into()))?;
-        let has_superblocks = collects_superblocks(work.plan);
-        let burn_in = if has_superblocks { BURN_IN_OF_SUPERBLOCKS } else { BURN_IN };
-        work.overwrite(sectors / u64::from(page) / burn_in, "precondition.burn_in")?;
-        let mut notes = vec![format!(
+        work.overwrite(sectors / u64::from(page) / BURN_IN, "precondition.burn_in")?;
+        Ok(vec![format!(
             "Preconditioned: a drive {copies} times smaller was filled once in order and overwritten at random, its \
              blocks stand {copies} times in this drive ({KEY}), and page-sized random writes of {} % of the capacity \
              followed",
-            100 / burn_in
-        )];
-        if has_superblocks {
-            notes.push(format!(
-                "Write amplification may differ by 3 % from that of a drive that was written as a whole, because \
-                 superblocks are collected. {KEY} = 1 writes the whole drive."
-            ));
-        }
-        Ok(notes)
+            100 / BURN_IN
+        )])
     }
 }
 

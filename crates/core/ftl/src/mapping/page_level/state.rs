@@ -6,7 +6,9 @@ use super::entry::Occupant;
 use super::groups::Broken;
 use super::old_versions::OldVersions;
 use super::pages::Pages;
+use super::refresh::Due;
 use super::space::tile::SmallDrive;
+use super::together::Together;
 use crate::alloc::Placement;
 use layer::{SnapshotError, SnapshotReader, SnapshotWriter, Tiled, Tiling};
 use nand::{Counters, FlashState};
@@ -113,7 +115,18 @@ impl<A: MapAccess> PageMap<A> {
         self.versions.load(reader)?;
         let [turn, sequence, ..] = reader.array::<u64, 8>("page.numbers")?;
         let lanes = self.space.lanes.read_of(reader, tiling.small().blocks_per_plane())?;
-        let tiled = self.space.tile(&mut self.pages, &SmallDrive { flash, pages: &pages, lanes: &lanes, tiling });
+        Due::default().load(reader)?;
+        let superblocks = self.collector.together.as_ref().map(|_| {
+            let mut small = Together::new(lanes.all.len());
+            small.load(reader, tiling.small().blocks_per_plane())?;
+            Ok::<_, SnapshotError>(small.tiled(tiling.copies(), self.space.lanes[0].count(), tiling.seed))
+        });
+        let superblocks = superblocks.transpose()?;
+        let small = SmallDrive { flash, pages: &pages, lanes: &lanes, tiling, superblocks: superblocks.as_ref() };
+        let tiled = self.space.tile(&mut self.pages, &small);
+        if let (Some(together), Some(superblocks)) = (&mut self.collector.together, &superblocks) {
+            together.tile(superblocks, self.pages.blocks().closings());
+        }
         let withheld = self.space.lanes.withheld();
         self.space.lanes.restore(turn as usize, withheld);
         if let Some(slc) = &mut self.slc {

@@ -19,6 +19,13 @@ pub(crate) struct SavedLanes {
     pub superblocks: Option<Superblocks>,
 }
 
+impl SavedLanes {
+    /// The stream of a block's superblock.
+    pub fn stream_of(&self, block: BlockId) -> Option<Stream> {
+        self.superblocks.as_ref().and_then(|superblocks| superblocks.stream(block.0 % self.all[0].count()))
+    }
+}
+
 /// Every lane of a drive.
 pub(crate) struct Lanes {
     geometry: Geometry,
@@ -302,11 +309,6 @@ impl Lanes {
         self.order[(at + width - steps % width) % width] as usize
     }
 
-    /// Whether blocks of one number are collected as one.
-    pub fn have_superblocks(&self) -> bool {
-        self.superblocks.is_some()
-    }
-
     /// Takes the open blocks of a lane, and its free blocks with their erases.
     pub fn tile(&mut self, lane: usize, [host, copies]: [Frontier; 2], free: impl Iterator<Item = (BlockId, u32)>) {
         let least_worn_first = self.least_worn_first;
@@ -315,10 +317,10 @@ impl Lanes {
         free.for_each(|(block, erases)| entry.free.push(block, erases, least_worn_first));
     }
 
-    /// Takes the streams of the superblocks of a smaller drive: see [`Superblocks::tile`].
-    pub fn tile_superblocks(&mut self, small: &SavedLanes, copies: u32, stands: impl Fn(u32, usize) -> bool) {
-        if let (Some(own), Some(small)) = (&mut self.superblocks, &small.superblocks) {
-            own.tile(small, copies, stands);
+    /// Takes the stream of each superblock.
+    pub fn tile_superblocks(&mut self, streams: Vec<Option<Stream>>) {
+        if let Some(own) = &mut self.superblocks {
+            own.tile(streams);
         }
     }
 

@@ -39,13 +39,14 @@ impl Superblocks {
         Some(block)
     }
 
-    /// Takes the streams of a drive with fewer superblocks, `copies` times. `stands`: whether a superblock of it is in
-    /// a copy.
-    pub fn tile(&mut self, small: &Self, copies: u32, stands: impl Fn(u32, usize) -> bool) {
-        let all = (0..copies).flat_map(|copy| small.streams.iter().enumerate().map(move |(at, was)| (copy, at, was)));
-        for (stream, (copy, at, was)) in self.streams.iter_mut().zip(all) {
-            *stream = was.filter(|_| stands(copy, at));
-        }
+    /// The stream of a superblock, if a lane has opened it.
+    pub fn stream(&self, number: u32) -> Option<Stream> {
+        self.streams[number as usize]
+    }
+
+    /// Takes the stream of each superblock from a smaller drive.
+    pub fn tile(&mut self, streams: Vec<Option<Stream>>) {
+        self.streams = streams;
     }
 
     /// It will be collected: its blocks are free for any stream after that.

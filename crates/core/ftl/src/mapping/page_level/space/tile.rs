@@ -10,14 +10,23 @@
 //! *Why a further copy has no open block*: a lane has one for each stream. If the pages of the others were kept
 //! together, a large drive would have many more young blocks than a drive in use has.
 //!
+//! Lanes come to a superblock at different times, and those of a large drive are further apart than those of a small
+//! one. So where superblocks are collected, each lane has its blocks in the order of their ages, and the blocks of a
+//! lane that is behind are moved on by its lag:
+//! ```text
+//! superblocks        |  0    1    2    3    4  …  last  |
+//! the leading lane   | free open  a    b    c  …   z    |
+//! a lane 2 behind    |  y    z   free open  a  …   x    |   y and z are chosen to be collected, z first
+//! ```
 //! Faithful to: valid pages, wear and ages of closed blocks. Simplified: a block that is being collected is closed.
-//! Protects: superblocks. A number is in a further copy only if it is closed in every lane of the small drive.
 
 use super::Space;
+use super::Stream;
 use super::lane::Frontier;
 use super::lanes::SavedLanes;
 use crate::mapping::page_level::entry::Entry;
 use crate::mapping::page_level::pages::Pages;
+use crate::mapping::page_level::together::TiledSuperblocks;
 use engine::random;
 use layer::{Tiled, TiledBlock, Tiling};
 use nand::FlashState;
@@ -32,12 +41,31 @@ pub(crate) struct SmallDrive<'a> {
     pub pages: &'a Pages,
     pub lanes: &'a SavedLanes,
     pub tiling: &'a Tiling,
+    /// Where blocks are collected together: the superblocks of the large drive.
+    pub superblocks: Option<&'a TiledSuperblocks>,
 }
 
 /// A block of the large drive that holds as much as a block of the small one.
 struct Filling {
     from: BlockId,
     to: BlockId,
+}
+
+/// What a block of the large drive is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holding {
+    Nothing,
+    /// An open block of copy 0.
+    Open,
+    /// A closed block of a copy. Blocks that are filled are one more copy.
+    Copy(u32),
+}
+
+/// A block of a lane of the large drive, and the block of the small one that it is like.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    from: BlockId,
+    holding: Holding,
 }
 
 /// A drive being tiled.
@@ -47,17 +75,16 @@ struct Tiler<'a> {
     small: &'a SmallDrive<'a>,
     /// Of each block of the small drive: it is closed.
     is_closed: Vec<bool>,
-    /// The same: it is in every copy.
-    is_copied: Vec<bool>,
     /// Of each block of the small drive in each copy: the block where it stands.
     stands: Vec<Option<BlockId>>,
+    /// The stream of each superblock, where there are any.
+    streams: Vec<Option<Stream>>,
     tiled: Tiled,
 }
 
 impl Space {
     /// Gives an empty drive the blocks of a smaller one, many times over.
     pub fn tile(&mut self, pages: &mut Pages, small: &SmallDrive<'_>) -> Tiled {
-        let copies = small.tiling.copies();
         let closings = small.pages.blocks().closings();
         pages.note_closings(small.tiling.age(closings, 0, pages.logical_pages()));
         let mut tiler = Tiler::new(self, pages, small);
@@ -67,8 +94,8 @@ impl Space {
         }
         tiler.map();
         tiler.fill(&fillings);
-        let Tiler { is_copied, tiled, .. } = tiler;
-        self.lanes.tile_superblocks(small.lanes, copies, |copy, number| copy == 0 || is_copied[number]);
+        let Tiler { streams, tiled, .. } = tiler;
+        self.lanes.tile_superblocks(streams);
         tiled
     }
 }
@@ -82,12 +109,6 @@ impl<'a> Tiler<'a> {
         for block in open {
             is_closed[block.index()] = false;
         }
-        let mut is_copied = is_closed.clone();
-        if space.lanes.have_superblocks() {
-            let count = lanes.all[0].count() as usize;
-            let in_all: Vec<bool> = (0..count).map(|at| is_copied[at..].iter().step_by(count).all(|is| *is)).collect();
-            is_copied.chunks_mut(count).for_each(|lane| lane.copy_from_slice(&in_all));
-        }
         let blocks = space.geometry.blocks() as usize;
         let newest = if flash.holds_contents() { vec![None; space.geometry.pages() as usize] } else { Vec::new() };
         let blocks = vec![TiledBlock { like: BlockId(0), copy: None }; blocks];
@@ -97,8 +118,8 @@ impl<'a> Tiler<'a> {
             pages,
             small,
             is_closed,
-            is_copied,
             stands,
+            streams: vec![None; small.superblocks.map_or(0, |superblocks| superblocks.by_age.len())],
             tiled: Tiled { blocks, unwritten: Vec::new(), newest },
         }
     }
@@ -106,55 +127,98 @@ impl<'a> Tiler<'a> {
     /// Gives a lane its copies, open blocks and free blocks, and notes the blocks to be filled.
     fn lane(&mut self, lane: usize, fillings: &mut Vec<Filling>) {
         let SmallDrive { lanes, tiling, flash, .. } = self.small;
-        let (first, count) = (self.space.lanes[lane].first().0, self.space.lanes[lane].count());
-        let few = lanes.all[lane].count();
-        let mut left = Vec::new();
-        for number in 0..count {
-            let copy = number / few;
-            let source = self.space.lanes.before(lane, if copy < tiling.copies() { copy as usize } else { 0 });
-            let from = BlockId(lanes.all[source].first().0 + number % few);
-            let to = BlockId(first + number);
-            self.tiled.blocks[to.index()].like = from;
-            let is_open =
-                [&lanes.all[source].host, &lanes.all[source].copies].iter().any(|open| open.block == Some(from));
-            let is_first = copy == 0 && (is_open || flash.block(from).done > 0);
-            if is_first || copy < tiling.copies() && self.is_copied[from.index()] {
-                self.copy(copy, from, to, is_open);
-            } else {
-                left.push(to);
+        let mut plan = self.copied(lane);
+        let mut left: Vec<usize> = (0..plan.len()).filter(|at| plan[*at].holding == Holding::Nothing).collect();
+        let filled = left.split_off(lanes.all[lane].free().min(left.len()));
+        self.plan_fillings(lane, &mut plan, &filled);
+        let places = self.places(lane, &plan);
+        for (Planned { from, holding }, to) in plan.iter().zip(&places) {
+            self.tiled.blocks[to.index()].like = *from;
+            match *holding {
+                Holding::Open => self.copy(0, *from, *to, true),
+                Holding::Copy(copy) if copy < tiling.copies() => self.copy(copy, *from, *to, false),
+                Holding::Copy(_) | Holding::Nothing => {}
             }
         }
         let on = |open: &Frontier| match open.block {
-            Some(block) => open.on(&self.space.geometry, BlockId(block.0 - lanes.all[lane].first().0 + first)),
+            Some(block) => open.on(&self.space.geometry, places[(block.0 - lanes.all[lane].first().0) as usize]),
             None => Frontier::NONE,
         };
         let open = [on(&lanes.all[lane].host), on(&lanes.all[lane].copies)];
-        let filled = left.split_off(lanes.all[lane].free().min(left.len()));
         let blocks = self.space.geometry.blocks();
-        let erases = |block: &BlockId| flash.block(self.tiled.blocks[block.index()].like).erases;
-        let like = |block: &BlockId| (*block, tiling.erases(erases(block), *block, blocks));
+        let like = |at: &usize| {
+            let erases = flash.block(plan[*at].from).erases;
+            (places[*at], tiling.erases(erases, places[*at], blocks))
+        };
         self.space.lanes.tile(lane, open, left.iter().map(like));
-        let source = self.space.lanes.before(lane, tiling.copies() as usize);
-        let sources = self.by_age(source);
         // From the last one on, where lanes that are not alike have the same numbers left.
-        for (at, to) in filled.into_iter().rev().enumerate() {
+        fillings.extend(filled.iter().rev().map(|at| Filling { from: plan[*at].from, to: places[*at] }));
+    }
+
+    /// The blocks of a lane, copy after copy; nothing where a copy has none.
+    fn copied(&self, lane: usize) -> Vec<Planned> {
+        let SmallDrive { lanes, tiling, .. } = self.small;
+        let few = lanes.all[lane].count();
+        let planned = |number: u32| {
+            let copy = Some(number / few).filter(|copy| *copy < tiling.copies());
+            let source = &lanes.all[self.space.lanes.before(lane, copy.unwrap_or(0) as usize)];
+            let from = BlockId(source.first().0 + number % few);
+            let is_open = [&source.host, &source.copies].iter().any(|open| open.block == Some(from));
+            let holding = match copy {
+                Some(0) if is_open => Holding::Open,
+                Some(copy) if self.is_closed[from.index()] => Holding::Copy(copy),
+                _ => Holding::Nothing,
+            };
+            Planned { from, holding }
+        };
+        (0..self.space.lanes[lane].count()).map(planned).collect()
+    }
+
+    /// Plans blocks that hold as much as closed blocks of all ages.
+    fn plan_fillings(&self, lane: usize, plan: &mut [Planned], filled: &[usize]) {
+        let copy = self.small.tiling.copies();
+        let sources = self.by_age(self.space.lanes.before(lane, copy as usize));
+        for (at, number) in filled.iter().rev().enumerate() {
             // Multiples of the golden ratio are spread evenly, however many there are.
             let share = (at as f64 * 0.618_034 + 0.5).fract();
-            fillings.push(Filling { from: sources[(share * sources.len() as f64) as usize], to });
+            let from = sources[(share * sources.len() as f64) as usize];
+            plan[*number] = Planned { from, holding: Holding::Copy(copy) };
         }
     }
 
-    /// Blocks of a lane of the small drive that are in every copy, or that are closed where none is, the first closed
-    /// one first. Superblocks have the age of their first block.
-    fn by_age(&self, lane: usize) -> Vec<BlockId> {
-        let all = &self.small.lanes.all;
-        let aged = if self.space.lanes.have_superblocks() { &all[0] } else { &all[lane] };
-        let among = |chosen: &[bool]| all[lane].blocks().filter(|block| chosen[block.index()]).collect::<Vec<_>>();
-        let mut blocks = among(&self.is_copied);
-        if blocks.is_empty() {
-            blocks = among(&self.is_closed);
+    /// The block of the large drive for each that is planned.
+    fn places(&mut self, lane: usize, plan: &[Planned]) -> Vec<BlockId> {
+        let first = self.space.lanes[lane].first().0;
+        let mut places: Vec<BlockId> = (first..).map(BlockId).take(plan.len()).collect();
+        let Some(superblocks) = self.small.superblocks else { return places };
+        let lag = superblocks.lags[lane] as usize;
+        let age = |at: &usize| match plan[*at].holding {
+            Holding::Nothing => (0, 0),
+            Holding::Open => (1, 0),
+            Holding::Copy(copy) => (2, self.age(copy, plan[*at].from)),
+        };
+        let mut by_age: Vec<usize> = (0..plan.len()).collect();
+        by_age.sort_by_cached_key(age);
+        for (at, number) in by_age.iter().zip(superblocks.by_age.iter().cycle().skip(lag)) {
+            places[*at] = BlockId(first + number);
+            // Lanes that are behind open it for the stream that the leading lane opened it for.
+            if lag == 0 && plan[*at].holding != Holding::Nothing {
+                self.streams[*number as usize] = self.small.lanes.stream_of(plan[*at].from);
+            }
         }
-        blocks.sort_by_key(|block| self.closed_at(BlockId(block.0 - all[lane].first().0 + aged.first().0)));
+        places
+    }
+
+    fn age(&self, copy: u32, from: BlockId) -> u32 {
+        let age = self.small.pages.blocks().closings() - self.closed_at(from);
+        self.small.tiling.age(age, copy, self.pages.logical_pages())
+    }
+
+    /// Closed blocks of a lane of the small drive, the first closed one first.
+    fn by_age(&self, lane: usize) -> Vec<BlockId> {
+        let closed = self.small.lanes.all[lane].blocks().filter(|block| self.is_closed[block.index()]);
+        let mut blocks: Vec<_> = closed.collect();
+        blocks.sort_by_key(|block| self.closed_at(*block));
         blocks
     }
 
@@ -207,8 +271,7 @@ impl<'a> Tiler<'a> {
     }
 
     fn close(&mut self, copy: u32, from: BlockId, to: BlockId) {
-        let age = self.small.pages.blocks().closings() - self.closed_at(from);
-        let age = self.small.tiling.age(age, copy, self.pages.logical_pages());
+        let age = self.age(copy, from);
         self.pages.close_as(to, self.pages.blocks().closings() - age);
     }
 
