@@ -85,14 +85,16 @@ impl Limit {
         &self.text
     }
 
-    /// Judges a figure that is a mean of some runs. `problem`: why there may be none.
-    pub fn judge(&self, of: &str, problem: Option<&str>, value: impl Fn(&'static Metric) -> Option<f64>) -> Judged {
+    /// Judges a figure that is a mean of some runs. `reason`: why there is none, in words, as far as that is known.
+    pub fn judge(
+        &self,
+        of: &str,
+        value: impl Fn(&'static Metric) -> Option<f64>,
+        reason: impl Fn(&'static Metric) -> Option<String>,
+    ) -> Judged {
         let value = match self.subject {
-            Subject::Run(metric) => value(metric).ok_or_else(|| match problem {
-                Some(problem) => Some(problem.to_owned()),
-                None => metric.absence(&METRICS.iter().map(value).collect::<Vec<_>>()),
-            }),
-            Subject::Life(..) => Err(problem.map(str::to_owned)),
+            Subject::Run(metric) => value(metric).ok_or_else(|| reason(metric)),
+            Subject::Life(..) => Err(None),
         };
         Judged { limit: self.clone(), of: of.to_owned(), value }
     }
@@ -101,10 +103,11 @@ impl Limit {
     pub fn judge_result(&self, of: &str, result: &Value, life: &Value) -> Judged {
         let Subject::Life(name, pointer) = self.subject else {
             let repeated = result["repeated"]["figures"].as_array();
-            return self.judge(of, None, |metric| {
+            let value = |metric: &'static Metric| {
                 let told = repeated.and_then(|all| all.iter().find(|figure| figure["metric"] == metric.name));
                 told.and_then(|figure| figure["mean"].as_f64()).or_else(|| metric.of(result))
-            });
+            };
+            return self.judge(of, value, |metric| metric.absence_in(result));
         };
         let mean = life["repeated"][name]["mean"].as_f64();
         let value = mean.or_else(|| life.pointer(pointer).and_then(Value::as_f64));
@@ -274,15 +277,21 @@ mod tests {
 
     /// Whoever reads the verdict alone could not tell a run without reads from one that is broken.
     #[test]
-    fn a_figure_that_is_not_told_has_its_reason() {
+    fn a_figure_that_is_not_told_has_its_own_reason() {
         let mut few = result(1);
-        few["host"] = json!({"read": {"requests": 0}, "write": {"requests": 8}, "flush": {"requests": 0}});
-        few["waf"] = Value::Null;
-        for (text, reason) in [("read.p99 > 5ms", "no reads"), ("waf > 2", "8 writes, too few for write amplification")]
-        {
+        few["host"] = json!({"read": {"requests": 0}, "write": {"requests": 5000}, "flush": {"requests": 0}});
+        (few["waf"], few["waf_absent"]) = (Value::Null, json!("too few writes"));
+        few["latency_ns"]["write"] = json!({"count": 5000});
+        for (text, reason) in [
+            ("read.p99 > 5ms", Some("no reads")),
+            ("write.p999 > 5ms", Some("5000 writes, too few: it needs 10000 or more")),
+            ("write.p99 > 5ms", None), // enough of them: time stands still, for example
+            ("waf > 2", Some("too few writes")),
+            ("waf_pages > 2", Some("too few writes")),
+        ] {
             let judged = Limit::parse(text).unwrap().judge_result("page", &few, &Value::Null);
-            assert!(judged.sentence().ends_with(&format!(": {reason}")), "{}", judged.sentence());
-            assert_eq!(judged.to_json()["reason"], reason);
+            assert_eq!(judged.to_json()["reason"].as_str(), reason, "{text}");
+            assert_eq!(judged.sentence().rsplit_once("'): ").map(|(_, told)| told), reason, "{}", judged.sentence());
         }
     }
 

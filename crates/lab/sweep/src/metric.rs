@@ -198,6 +198,23 @@ impl Metric {
         self.percentile().map_or(1, metrics::needed)
     }
 
+    /// Why a result does not have it, in words, as far as the result tells.
+    pub(crate) fn absence_in(&self, result: &Value) -> Option<String> {
+        if self.pointer.starts_with("/waf") {
+            return result["waf_absent"].as_str().map(str::to_owned);
+        }
+        self.absence(Metric::named(self.op()?.requests)?.of(result)?)
+    }
+
+    /// Why runs with so many requests of its operation do not have it, in words; `None`: so many are enough.
+    pub(crate) fn absence(&self, requests: f64) -> Option<String> {
+        let (op, needed) = (self.op()?, self.needed());
+        if requests < 1.0 {
+            return Some(op.none.to_owned());
+        }
+        (requests < needed as f64).then(|| format!("{requests} {}, too few: it needs {needed} or more", op.plural))
+    }
+
     /// How far a value of it may lie beside what it is, as a share of it, however often it is measured.
     pub(crate) fn resolution(&self) -> f64 {
         if self.percentile().is_some() { BUCKET } else { 0.0 }
@@ -219,12 +236,6 @@ impl Metric {
         METRICS.iter().find(|metric| metric.name == name)
     }
 
-    /// Why a run does not have it, in words; `None`: it was not measured at all. `metrics` by place in [`METRICS`].
-    pub(crate) fn absence(&self, metrics: &[Option<f64>]) -> Option<String> {
-        self.op()
-            .map_or_else(|| amplification_absence(metrics).filter(|_| self.name == "waf"), |op| op.absence(metrics))
-    }
-
     /// Its place in [`METRICS`].
     pub(crate) fn at(&self) -> usize {
         METRICS.iter().position(|metric| metric.name == self.name).expect("every metric is in the table")
@@ -233,39 +244,27 @@ impl Metric {
 
 /// Why percentiles of a run are absent, in words; `None`: none is. `metrics` by place in [`METRICS`].
 pub(crate) fn absence(metrics: &[Option<f64>]) -> Option<String> {
-    let reasons = OPS.iter().filter_map(|op| op.absence(metrics)).chain(amplification_absence(metrics));
-    let reasons: Vec<String> = reasons.collect();
-    (!reasons.is_empty()).then(|| reasons.join("; "))
-}
-
-/// The value of a metric by its name.
-fn of(metrics: &[Option<f64>], name: &str) -> Option<f64> {
-    Metric::named(name).and_then(|metric| metrics[metric.at()])
-}
-
-fn amplification_absence(metrics: &[Option<f64>]) -> Option<String> {
-    let writes = of(metrics, "write_requests").filter(|writes| *writes > 0.0 && of(metrics, "waf").is_none());
-    writes.map(|writes| format!("{writes} writes, too few for write amplification"))
-}
-
-impl Op {
-    /// Why percentiles of this operation are absent; `None`: none is, or nothing was measured.
-    fn absence(&self, metrics: &[Option<f64>]) -> Option<String> {
-        let requests = of(metrics, self.requests)?;
-        let is_missing = |metric: &&Metric| {
-            metric.op().is_some_and(|op| op.name == self.name)
-                && metrics[metric.at()].is_none()
-                && requests < metric.needed() as f64
-        };
-        let missing: Vec<&Metric> = METRICS.iter().filter(is_missing).collect();
+    let of = |name: &str| Metric::named(name).and_then(|metric| metrics[metric.at()]);
+    let reasons = OPS.iter().filter_map(|op| {
+        let requests = of(op.requests)?;
+        let missing: Vec<&Metric> = METRICS
+            .iter()
+            .filter(|metric| {
+                metric.op() == Some(op) && metrics[metric.at()].is_none() && requests < metric.needed() as f64
+            })
+            .collect();
         let first = missing.first()?;
         if requests < 1.0 {
-            return Some(self.none.to_owned());
+            return Some(op.none.to_owned());
         }
         let names: Vec<&str> =
             missing.iter().map(|metric| metric.short.rsplit(' ').next().unwrap_or(metric.short)).collect();
-        Some(format!("{requests} {}, too few for {} ({} or more)", self.plural, names.join(", "), first.needed()))
-    }
+        Some(format!("{requests} {}, too few for {} ({} or more)", op.plural, names.join(", "), first.needed()))
+    });
+    let writes = of("write_requests").filter(|writes| *writes > 0.0 && of("waf").is_none());
+    let waf = writes.map(|writes| format!("{writes} writes, too few for write amplification"));
+    let reasons: Vec<String> = reasons.chain(waf).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 #[cfg(test)]

@@ -68,6 +68,11 @@ impl Summary {
         self.cell(name).map(|cell| cell.mean)
     }
 
+    /// Why there is no mean of a metric, in words, as far as that is known.
+    pub fn absence(&self, metric: &Metric) -> Option<String> {
+        self.problem.clone().or_else(|| metric.absence(self.fewest[metric.op()?.at()]?))
+    }
+
     /// All combinations as a table of text, with their findings.
     pub fn csv(grid: &Grid, all: &[Self], findings: &Findings) -> String {
         let plan = &grid.plan;

@@ -213,9 +213,8 @@ fn judged(swept: &Swept<'_>, arguments: &SweepArguments) -> Limits {
     let ended = swept.all.iter().filter(|summary| summary.complete > 0 || summary.problem.is_some());
     let one = |summary: &Summary| {
         let limits = arguments.limits.fail_if.iter();
-        let (name, problem) = (name(summary), summary.problem.as_deref());
-        let each = limits.map(|limit| limit.judge(&name, problem, |metric| summary.mean(metric.name)));
-        each.collect::<Vec<_>>()
+        let (name, mean) = (name(summary), |metric: &'static Metric| summary.mean(metric.name));
+        limits.map(|limit| limit.judge(&name, mean, |metric| summary.absence(metric))).collect::<Vec<_>>()
     };
     Limits::of(ended.flat_map(one).collect())
 }
