@@ -115,11 +115,12 @@ impl<A: MapAccess> PageMap<A> {
         self.versions.load(reader)?;
         let [turn, sequence, ..] = reader.array::<u64, 8>("page.numbers")?;
         let lanes = self.space.lanes.read_of(reader, tiling.small().blocks_per_plane())?;
-        Due::default().load(reader)?;
+        Due::default().load(reader)?; // read past: time stood still, so no refresh is due
         let superblocks = self.collector.together.as_ref().map(|_| {
             let mut small = Together::new(lanes.all.len());
-            small.load(reader, tiling.small().blocks_per_plane())?;
-            Ok::<_, SnapshotError>(small.tiled(tiling.copies(), self.space.lanes[0].count(), tiling.seed))
+            let few = tiling.small().blocks_per_plane();
+            small.load(reader, few)?;
+            Ok::<_, SnapshotError>(small.tiled(few, self.space.lanes[0].count(), tiling.seed))
         });
         let superblocks = superblocks.transpose()?;
         let small = SmallDrive { flash, pages: &pages, lanes: &lanes, tiling, superblocks: superblocks.as_ref() };

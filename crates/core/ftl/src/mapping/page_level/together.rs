@@ -43,7 +43,7 @@ pub(crate) struct Together {
     closed_at: Vec<u32>,
 }
 
-/// The superblocks of a large drive whose blocks are those of a small one.
+/// The superblocks of a large drive with the blocks of a small one.
 pub(crate) struct TiledSuperblocks {
     /// All of them, in the order in which the leading lane erased and closed them, the last one first.
     pub by_age: Vec<u32>,
@@ -126,11 +126,12 @@ impl Together {
         self.come_to.iter_mut().for_each(|come_to| *come_to = (*come_to).max(passed));
     }
 
-    /// Superblocks for a drive that has `copies` times the blocks of this one: `count` of them.
-    pub fn tiled(&self, copies: u32, count: u32, seed: u64) -> TiledSuperblocks {
+    /// Superblocks for a drive that has `count`, where this one has `few`.
+    pub fn tiled(&self, few: u32, count: u32, seed: u64) -> TiledSuperblocks {
         let mut by_age: Vec<u32> = (0..count).collect();
         random::Stream::new(seed, "precondition.superblocks").shuffle(&mut by_age);
-        let more = f64::from(copies).powf(LAGS_GROW);
+        // No lane is behind by more than it has blocks, here or there.
+        let more = (f64::from(count) / f64::from(few)).powf(LAGS_GROW);
         let lags = self.come_to.iter().map(|come_to| ((self.end() - come_to) as f64 * more) as u32).collect();
         TiledSuperblocks { by_age, lags }
     }
@@ -225,7 +226,7 @@ mod tests {
         let mut small = Together::new(4);
         small.chosen = (0..3).map(|number| Chosen { number, closings: 9 }).collect();
         (small.passed, small.come_to) = (5, vec![8, 6, 8, 5]);
-        let superblocks = small.tiled(8, 100, 1);
+        let superblocks = small.tiled(10, 80, 1);
         assert_eq!(superblocks.lags, [0, 8, 0, 12], "2 and 3 times 8^0.7");
         let mut large = Together::new(4);
         large.tile(&superblocks, 77);
@@ -233,5 +234,15 @@ mod tests {
         let chosen: Vec<u32> = large.chosen.iter().rev().map(|chosen| chosen.number).collect();
         assert_eq!(chosen, superblocks.by_age[..12], "the youngest was chosen last");
         assert!(large.chosen.iter().all(|chosen| chosen.closings == 77));
+    }
+
+    /// Where a drive keeps many blocks free, a large one has fewer blocks than the copies of a small one together.
+    #[test]
+    fn no_lane_of_a_tiled_drive_is_behind_by_more_than_it_has_blocks() {
+        let mut small = Together::new(2);
+        (small.chosen, small.come_to) = ((0..128).map(|number| Chosen { number, closings: 9 }).collect(), vec![128, 0]);
+        let superblocks = small.tiled(128, 192, 1);
+        assert_eq!(superblocks.lags, [0, 170]);
+        Together::new(2).tile(&superblocks, 77);
     }
 }

@@ -10,15 +10,16 @@
 //! *Why a further copy has no open block*: a lane has one for each stream. If the pages of the others were kept
 //! together, a large drive would have many more young blocks than a drive in use has.
 //!
-//! Lanes come to a superblock at different times, and those of a large drive are further apart than those of a small
-//! one. So where superblocks are collected, each lane has its blocks in the order of their ages, and the blocks of a
-//! lane that is behind are moved on by its lag:
+//! Lanes come to a superblock at different times, and the lanes of a large drive are further apart than in a small one.
+//! So where superblocks are collected, each lane has its blocks in the order of their ages, and the blocks of a lane
+//! that is behind are moved on by its lag:
 //! ```text
 //! superblocks        |  0    1    2    3    4  …  last  |
 //! the leading lane   | free open  a    b    c  …   z    |
 //! a lane 2 behind    |  y    z   free open  a  …   x    |   y and z are chosen to be collected, z first
 //! ```
 //! Faithful to: valid pages, wear and ages of closed blocks. Simplified: a block that is being collected is closed.
+//! Protects: each block of the large drive is free, open, or holds the pages of one copy.
 
 use super::Space;
 use super::Stream;
@@ -51,7 +52,7 @@ struct Filling {
     to: BlockId,
 }
 
-/// What a block of the large drive is.
+/// The use of a block of the large drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holding {
     Nothing,
@@ -151,7 +152,7 @@ impl<'a> Tiler<'a> {
             (places[*at], tiling.erases(erases, places[*at], blocks))
         };
         self.space.lanes.tile(lane, open, left.iter().map(like));
-        // From the last one on, where lanes that are not alike have the same numbers left.
+        // In the order in which their sources were chosen.
         fillings.extend(filled.iter().rev().map(|at| Filling { from: plan[*at].from, to: places[*at] }));
     }
 
@@ -186,14 +187,15 @@ impl<'a> Tiler<'a> {
         }
     }
 
-    /// The block of the large drive for each that is planned.
+    /// The block of the large drive for each that is planned. Notes the streams of their superblocks.
     fn places(&mut self, lane: usize, plan: &[Planned]) -> Vec<BlockId> {
         let first = self.space.lanes[lane].first().0;
         let mut places: Vec<BlockId> = (first..).map(BlockId).take(plan.len()).collect();
         let Some(superblocks) = self.small.superblocks else { return places };
         let lag = superblocks.lags[lane] as usize;
         let age = |at: &usize| match plan[*at].holding {
-            Holding::Nothing => (0, 0),
+            // The first of the free blocks was erased first.
+            Holding::Nothing => (0, u32::MAX - *at as u32),
             Holding::Open => (1, 0),
             Holding::Copy(copy) => (2, self.age(copy, plan[*at].from)),
         };
@@ -201,9 +203,10 @@ impl<'a> Tiler<'a> {
         by_age.sort_by_cached_key(age);
         for (at, number) in by_age.iter().zip(superblocks.by_age.iter().cycle().skip(lag)) {
             places[*at] = BlockId(first + number);
-            // Lanes that are behind open it for the stream that the leading lane opened it for.
-            if lag == 0 && plan[*at].holding != Holding::Nothing {
-                self.streams[*number as usize] = self.small.lanes.stream_of(plan[*at].from);
+            // Lanes that are behind open it for the stream that the first of the leading lanes opened it for.
+            let stream = &mut self.streams[*number as usize];
+            if lag == 0 && plan[*at].holding != Holding::Nothing && stream.is_none() {
+                *stream = self.small.lanes.stream_of(plan[*at].from);
             }
         }
         places
