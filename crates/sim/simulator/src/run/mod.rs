@@ -294,7 +294,9 @@ pub enum RunError {
 /// Requests taken from the workload at once.
 const BATCH: usize = 1024;
 /// Requests between two stages of hints: far enough for memory to answer, near enough to stay cached.
-const HINT: usize = 16;
+pub(crate) const AHEAD: usize = 16;
+/// Requests that are announced together, a power of two: a processor waits for few answers of memory at once.
+pub(crate) const TOGETHER: usize = 4;
 /// Share of a device's time that is kept for serving what has arrived, as a divisor.
 const TIME_TO_SERVE: Nanos = 16;
 /// Pages of requests and steps of the device between two calls of the observer, which may stop the run; a request
@@ -335,25 +337,25 @@ impl Source<'_> {
     /// Makes the requests up to the next stage of hints known, as far as there are any, and announces further ones.
     #[inline(never)]
     fn look_ahead(&mut self, device: &impl BlockDevice) -> Result<(), RunError> {
-        if self.next + 3 * HINT >= self.batch.len() && !self.ended {
+        if self.next + 2 * AHEAD + TOGETHER >= self.batch.len() && !self.ended {
             self.refill()?;
         }
         let length = self.batch.len();
         let wanted = usize::try_from(self.limit - self.taken).unwrap_or(usize::MAX);
         let end = length.min(self.next.saturating_add(wanted));
-        if self.next < end && self.next.is_multiple_of(HINT) {
+        if self.next < end && self.next.is_multiple_of(TOGETHER) {
             let window =
-                |from: usize| &self.batch[(self.next + from).min(length)..(self.next + from + HINT).min(length)];
-            device.hint(window(2 * HINT), window(HINT));
+                |from: usize| &self.batch[(self.next + from).min(length)..(self.next + from + TOGETHER).min(length)];
+            device.hint(window(2 * AHEAD), window(AHEAD));
         }
-        self.known = end.min((self.next / HINT + 1) * HINT);
+        self.known = end.min((self.next / TOGETHER + 1) * TOGETHER);
         Ok(())
     }
 
     #[cold]
     fn refill(&mut self) -> Result<(), RunError> {
         // Whole groups are dropped, so that hints stay aligned with the requests they announce.
-        let keep_from = self.next / HINT * HINT;
+        let keep_from = self.next / TOGETHER * TOGETHER;
         self.batch.drain(..keep_from);
         self.next -= keep_from;
         let before = self.batch.len();

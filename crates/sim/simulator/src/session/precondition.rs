@@ -19,7 +19,7 @@ use crate::drive::Drive;
 use crate::in_use::InUse;
 use crate::oracle::Oracle;
 use crate::remapped::{Driver, Remapped};
-use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan};
+use crate::run::{self, AHEAD, Ended, HostMeasurements, Loop, RunPlan, TOGETHER};
 use crate::state::{DriveState, Fill};
 use engine::random::Stream;
 use layer::SnapshotError;
@@ -33,8 +33,8 @@ const OVERWRITES: u64 = 2;
 
 /// Requests taken from a workload at once.
 const BATCH: usize = 8192;
-/// Requests between two stages of hints, as in a measured run.
-const GROUP: usize = 16;
+/// Writes under way at once for a driver of the host: one that is given them one after the other pads each of them.
+const DRIVER_DEPTH: u32 = 16;
 
 /// A drive to be measured.
 pub(super) struct Begun<F: Clocked> {
@@ -333,9 +333,9 @@ impl<D: Primed> Preconditioner<'_, D> {
             if batch.is_empty() {
                 return Ok(());
             }
-            let group = |from: usize| &batch[from.min(batch.len())..(from + GROUP).min(batch.len())];
-            for from in (0..batch.len()).step_by(GROUP) {
-                self.drive.hint(group(from + 2 * GROUP), group(from + GROUP));
+            let group = |from: usize| &batch[from.min(batch.len())..(from + TOGETHER).min(batch.len())];
+            for from in (0..batch.len()).step_by(TOGETHER) {
+                self.drive.hint(group(from + 2 * AHEAD), group(from + AHEAD));
                 // What is overwritten was filled before.
                 if phase == Phase::Fill {
                     for request in group(from) {
@@ -385,8 +385,7 @@ impl<D: Primed> Preconditioner<'_, D> {
     pub fn measured(&mut self, phase: Phase, workload: &mut dyn Workload) -> Result<HostMeasurements, SessionError> {
         self.watcher.phase(phase, None);
         let run_plan = RunPlan {
-            // A driver of the host that is given one write after the other pads each of them.
-            arrivals: Loop::Closed { depth: if self.plan.remap.is_some() { GROUP as u32 } else { 1 } },
+            arrivals: Loop::Closed { depth: if self.plan.remap.is_some() { DRIVER_DEPTH } else { 1 } },
             limit: u64::MAX,
             sectors_per_page: self.plan.array.chip_page_sectors(),
             timed: false,

@@ -9,7 +9,7 @@ use nand::{CopyRun, CopyWay, Flash, Outcome, PageCopy};
 use units::{Cause, Ppn};
 
 /// Map entries fetched ahead of the copy that changes them.
-const LOOK_AHEAD: usize = 16;
+const LOOK_AHEAD: usize = 4;
 /// Pages that move together at most: so many map entries stay in the processor's cache.
 const MOST_TOGETHER: u32 = 128;
 
