@@ -19,7 +19,7 @@ pub struct Tiling {
     small: Geometry,
     small_pages: u32,
     copies: u32,
-    /// The stretch of the large drive for each stretch of each copy.
+    /// The stretch of the large drive for each stretch of each copy, and those that no copy has.
     places: Vec<u32>,
     /// Seed for the order of the pages that no copy has.
     pub seed: u64,
@@ -29,8 +29,8 @@ impl Tiling {
     /// Pages of a stretch.
     pub const STRETCH: u32 = 64;
 
-    /// A tiling of `copies` drives of `small_pages` logical pages, a whole number of stretches. `places`: a stretch of
-    /// the large drive for each of theirs, all different.
+    /// A tiling of `copies` drives of `small_pages` logical pages, a whole number of stretches. `places`: all
+    /// stretches of the large drive, those of the copies first.
     pub fn new(small: Geometry, small_pages: u32, copies: u32, places: Vec<u32>, seed: u64) -> Self {
         debug_assert!(places.len() as u64 * u64::from(Self::STRETCH) >= u64::from(small_pages) * u64::from(copies));
         Self { small, small_pages, copies, places, seed }
@@ -66,13 +66,14 @@ impl Tiling {
         (age * u64::from(pages) / (u64::from(self.small_pages) * shares)) as u32
     }
 
-    /// Erases of a block of the large drive of `blocks` blocks, for those of the block that it is like. The small drive
-    /// has all the open and free blocks of the large one, so each of its blocks is written less. What rounding leaves
-    /// over goes to some blocks.
+    /// Erases of a block of the large drive of `blocks` blocks, for those of the block that it is like: as many on each
+    /// page that the host wrote. The small drive has all the open and free blocks of the large one, so each of its
+    /// blocks is written less. What rounding leaves over goes to some blocks.
     pub fn erases(&self, erases: u32, block: BlockId, blocks: u32) -> u32 {
-        let (all, copied) = (u64::from(blocks), u64::from(self.small.blocks()) * u64::from(self.copies));
-        let spread = u64::from(block.0.wrapping_mul(0x9e37_79b1)) % all;
-        ((u64::from(erases) * copied + spread) / all) as u32
+        let all = u128::from(blocks) * u128::from(self.small_pages / Self::STRETCH);
+        let spread = (u128::from(block.0.wrapping_mul(0x9e37_79b1)) * all) >> u32::BITS;
+        let each = u128::from(self.small.blocks()) * self.places.len() as u128;
+        ((u128::from(erases) * each + spread) / all) as u32
     }
 
     /// The sequence number of a copy's page. Blocks that fill the rest of the large drive are one more copy.

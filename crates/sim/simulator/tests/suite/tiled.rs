@@ -18,6 +18,12 @@ const DRIVE: [&str; 7] = [
     "flash.pages_per_block=32",
     "workload.requests=32768",
 ];
+/// Settings of a drive of 2.5 GiB with 1,458 blocks in each plane, and so many copies that `auto` would make of it.
+const LARGE: [&str; 4] =
+    ["drive.capacity=2560MiB", "drive.over_provisioning=13.9%", "flash.channels=4", "flash.pages_per_block=64"];
+const LARGE_TILES: [&str; 2] = ["drive.tile=1", "drive.tile=22"];
+/// A fortieth, an eighth and half of its pages.
+const WINDOWS: [u32; 3] = [16_384, 81_920, 327_680];
 /// An SLC cache.
 const SLC: [&str; 3] = ["flash.word_line_pages=4", "flash.slc_program_time=200us", "ftl.slc.share=20%"];
 const TIMELESS: &str = "engine.time=none";
@@ -45,8 +51,32 @@ fn runs(workload: &str, settings: &[&str], seeds: u32) -> Vec<RunResult> {
     seeds.map(|[engine, source]| run(workload, &[settings, &[&engine, &source]].concat())).collect()
 }
 
+/// Flash programs, and pages that the host wrote.
+fn programs(result: &RunResult) -> [f64; 2] {
+    [result.flash[1].iter().sum::<u64>(), result.host[HostOp::Write.index()].pages].map(|count| count as f64)
+}
+
 fn waf(result: &RunResult) -> f64 {
-    result.flash[1].iter().sum::<u64>() as f64 / result.host[HostOp::Write.index()].pages as f64
+    let [programs, pages] = programs(result);
+    programs / pages
+}
+
+/// Mean write amplification of [`LARGE`] in each of [`WINDOWS`].
+fn course(workload: &str, settings: &[&str], seeds: u32) -> [f64; 3] {
+    let mut means = [0.0; 3];
+    for seed in 1..=seeds {
+        let folder = tempfile::tempdir().unwrap();
+        let seed = [format!("engine.seed={seed}"), format!("workload.seed={seed}")];
+        let mut before = [0.0; 2];
+        for (mean, end) in means.iter_mut().zip(WINDOWS) {
+            let end = format!("workload.requests={end}");
+            let settings = [&LARGE, settings, &[TIMELESS, &seed[0], &seed[1], &end]].concat();
+            let now = programs(&run_in(Some(folder.path()), workload, &settings));
+            *mean += (now[0] - before[0]) / (now[1] - before[1]) / f64::from(seeds);
+            before = now;
+        }
+    }
+    means
 }
 
 fn mean(results: &[RunResult], figure: impl Fn(&RunResult) -> f64) -> f64 {
@@ -103,6 +133,15 @@ fn copies_of_superblocks_are_collected_at_once_as_on_a_drive_that_was_written_as
     }
 }
 
+/// The pages in open blocks of further copies had no room. Closed blocks held 2 % less than on a large drive, and the
+/// first writes amplified 5 % less than later ones, or 2 % less after a burn-in of a tenth of the capacity.
+#[test]
+fn the_first_writes_amplify_as_later_ones() {
+    let [first, next, later] = course("uniform-write", &[LARGE_TILES[1]], 4);
+    assert!((first / later - 1.0).abs() < 0.012, "{first:.4} and {later:.4}");
+    assert!((next / later - 1.0).abs() < 0.006, "{next:.4} and {later:.4}");
+}
+
 /// The same of a drive of 4 GiB, where chance has a smaller part.
 #[test]
 #[ignore = "for `make validation`"]
@@ -117,17 +156,23 @@ fn copies_agree_with_larger_drives_that_were_written_as_a_whole() {
     }
 }
 
-/// The same with superblocks, over as many seeds as chance asks for.
+/// In each window, over as many seeds as chance asks for. With superblocks, JESD219 writes amplify 1.5 % less in the
+/// first fortieth: it is left out.
 #[test]
 #[ignore = "for `make validation`"]
-fn copies_of_superblocks_agree_with_drives_that_were_written_as_a_whole() {
-    for workload in ["uniform-write", "zipf", "hot-cold", "jesd219"] {
-        for victim in ["greedy", "fifo"] {
-            let victim = format!("ftl.gc.victim={victim}");
-            let ratio = ratio(workload, &[TIMELESS, &victim, "ftl.gc.superblocks=true"], 30, waf);
-            assert!((ratio - 1.0).abs() < 0.01, "{workload}, {victim}: {ratio:.4}");
+fn copies_agree_at_all_times_with_drives_that_were_written_as_a_whole() {
+    let mut wrong = Vec::new();
+    for (superblocks, first, seeds) in [("false", 0, 6), ("true", 1, 12)] {
+        for workload in ["uniform-write", "zipf", "hot-cold", "jesd219"] {
+            let superblocks = format!("ftl.gc.superblocks={superblocks}");
+            let [whole, tiled] = LARGE_TILES.map(|tile| course(workload, &[&superblocks, tile], seeds));
+            let ratios = [0, 1, 2].map(|window| tiled[window] / whole[window]);
+            if ratios[first..].iter().any(|ratio| (ratio - 1.0).abs() > 0.01) {
+                wrong.push(format!("{workload}, {superblocks}: {ratios:.4?}"));
+            }
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -214,12 +259,10 @@ fn the_same_tiled_drive_comes_from_a_snapshot() {
 #[test]
 fn blocks_are_worn_as_on_a_drive_that_was_written_as_a_whole() {
     // The small drive has all open and free blocks of the large one, which are worn less.
-    for more in [&[][..], &["drive.over_provisioning=7%", "drive.tile=16"]] {
-        let [whole, tiled] =
-            TILES.map(|tile| run("uniform-write", &[&[TIMELESS, tile], &more[..more.len().min(1)]].concat()));
-        let tiled = if more.is_empty() { tiled } else { run("uniform-write", &[&[TIMELESS], more].concat()) };
+    for more in [&[TIMELESS][..], &[TIMELESS, "drive.over_provisioning=7%"]] {
         let mean = |result: &RunResult| result.erases.iter().flatten().map(|erases| f64::from(*erases)).sum::<f64>();
-        assert!((mean(&tiled) / mean(&whole) - 1.0).abs() < 0.05, "{} and {}", mean(&tiled), mean(&whole));
+        let [whole, tiled] = TILES.map(|tile| mean(&run("uniform-write", &[&[tile], more].concat())));
+        assert!((tiled / whole - 1.0).abs() < 0.04, "{more:?}: {tiled} and {whole}");
     }
 }
 
