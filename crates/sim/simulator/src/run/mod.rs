@@ -1,11 +1,14 @@
 //! Running a workload against a block device: open loop at trace time, or closed loop at a queue depth.
 
 mod at_once;
+mod source;
 
 use crate::block_device::{BlockDevice, Completion, Completions, Progress};
 use crate::host_queue::HostQueue;
 use metrics::{AddressMap, Course, LatencyRecorder, Look, OpTotals, Series, Unwritten};
 use nand::WaitVector;
+use source::Source;
+pub(crate) use source::{AHEAD, TOGETHER};
 use trace::{Workload, WorkloadError};
 use units::{DIE_CAUSES, HostOp, Nanos, Request, quantity};
 
@@ -291,87 +294,12 @@ pub enum RunError {
     },
 }
 
-/// Requests taken from the workload at once.
-const BATCH: usize = 1024;
-/// Requests between two stages of hints: far enough for memory to answer, near enough to stay cached.
-pub(crate) const AHEAD: usize = 16;
-/// Requests that are announced together, a power of two: a processor waits for few answers of memory at once.
-pub(crate) const TOGETHER: usize = 4;
 /// Share of a device's time that is kept for serving what has arrived, as a divisor.
 const TIME_TO_SERVE: Nanos = 16;
 /// Pages of requests and steps of the device between two calls of the observer, which may stop the run; a request
 /// counts as one page at least. Counted in requests alone, large ones and a drive that cleans would let the user wait
 /// for minutes.
 const OBSERVE_EVERY: u64 = 1 << 14;
-
-/// Requests from a workload, read ahead so that they can be announced to the device.
-struct Source<'a> {
-    workload: &'a mut dyn Workload,
-    batch: Vec<Request>,
-    next: usize,
-    /// Up to here requests can be taken at once.
-    known: usize,
-    taken: u64,
-    limit: u64,
-    ended: bool,
-}
-
-impl Source<'_> {
-    /// The next request without taking it.
-    #[inline]
-    fn peek(&mut self, device: &impl BlockDevice) -> Result<Option<Request>, RunError> {
-        if self.next == self.known {
-            self.look_ahead(device)?;
-        }
-        Ok(self.batch[..self.known].get(self.next).copied())
-    }
-
-    /// The next requests, up to the next stage of hints, without taking them. Empty at the end.
-    fn ahead(&mut self, device: &impl BlockDevice) -> Result<&[Request], RunError> {
-        if self.next == self.known {
-            self.look_ahead(device)?;
-        }
-        Ok(&self.batch[self.next..self.known])
-    }
-
-    /// Makes the requests up to the next stage of hints known, as far as there are any, and announces further ones.
-    #[inline(never)]
-    fn look_ahead(&mut self, device: &impl BlockDevice) -> Result<(), RunError> {
-        if self.next + 2 * AHEAD + TOGETHER >= self.batch.len() && !self.ended {
-            self.refill()?;
-        }
-        let length = self.batch.len();
-        let wanted = usize::try_from(self.limit - self.taken).unwrap_or(usize::MAX);
-        let end = length.min(self.next.saturating_add(wanted));
-        if self.next < end && self.next.is_multiple_of(TOGETHER) {
-            let window =
-                |from: usize| &self.batch[(self.next + from).min(length)..(self.next + from + TOGETHER).min(length)];
-            device.hint(window(2 * AHEAD), window(AHEAD));
-        }
-        self.known = end.min((self.next / TOGETHER + 1) * TOGETHER);
-        Ok(())
-    }
-
-    #[cold]
-    fn refill(&mut self) -> Result<(), RunError> {
-        // Whole groups are dropped, so that hints stay aligned with the requests they announce.
-        let keep_from = self.next / TOGETHER * TOGETHER;
-        self.batch.drain(..keep_from);
-        self.next -= keep_from;
-        let before = self.batch.len();
-        // No request beyond the limit is taken, so that one can ask the workload what is left.
-        let wanted = self.limit - self.taken - (before - self.next) as u64;
-        self.workload.next_batch(&mut self.batch, wanted.min(BATCH as u64) as usize)?;
-        self.ended = self.batch.len() == before;
-        Ok(())
-    }
-
-    #[inline]
-    fn take(&mut self, requests: usize) {
-        self.next += requests;
-        self.taken += requests as u64;
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 pub struct RunPlan {
@@ -425,8 +353,7 @@ pub fn run_probed<D: BlockDevice>(
 ) -> Result<(Ended, HostMeasurements), RunError> {
     let started = device.now();
     let sheet = HostMeasurements::new(device.sectors(), started);
-    let mut source =
-        Source { workload, batch: Vec::new(), next: 0, known: 0, taken: 0, limit: plan.limit, ended: false };
+    let mut source = Source::new(workload, plan.limit);
     let mut runner = Runner {
         device,
         plan,
