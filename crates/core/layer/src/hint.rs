@@ -2,8 +2,8 @@
 
 use units::{HostOp, Request};
 
-/// Requests translated at once.
-const MOST: usize = 16;
+/// Requests translated at once: as many as a run announces together.
+const MOST: usize = 4;
 
 /// Calls `hint` with these requests, the first page of each translated by `page_of`.
 pub fn translated(

@@ -66,9 +66,9 @@ impl Tiling {
         (age * u64::from(pages) / (u64::from(self.small_pages) * shares)) as u32
     }
 
-    /// Erases of a block of the large drive of `blocks` blocks, for those of the block that it is like: as many on each
-    /// page that the host wrote. The small drive has all the open and free blocks of the large one, so each of its
-    /// blocks is written less. What rounding leaves over goes to some blocks.
+    /// Erases of a block of the large drive of `blocks` blocks, for those of the block that it is like. There are as
+    /// many of them for each page that the host wrote as on the small drive. The small drive has all the open and free
+    /// blocks of the large one, so each of its blocks is written less. What rounding leaves over goes to some blocks.
     pub fn erases(&self, erases: u32, block: BlockId, blocks: u32) -> u32 {
         let all = u128::from(blocks) * u128::from(self.small_pages / Self::STRETCH);
         let spread = (u128::from(block.0.wrapping_mul(0x9e37_79b1)) * all) >> u32::BITS;

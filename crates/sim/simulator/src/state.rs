@@ -134,8 +134,8 @@ fn tile_blocks(large: &mut FlashState, small: &FlashState, tiled: &Tiled, tiling
     for (block, TiledBlock { like, copy }) in (0..).map(BlockId).zip(&tiled.blocks) {
         let done = if copy.is_some() { small.block(*like).done } else { 0 };
         let kept = small.blocks.kept(*like);
-        let erases = tiling.erases(kept.erases, block, blocks);
-        large.blocks.restore(block, done.into(), false, KeptBlock { erases, ..kept });
+        let [erases, slc_erases] = [kept.erases, kept.slc_erases].map(|erases| tiling.erases(erases, block, blocks));
+        large.blocks.restore(block, done.into(), false, KeptBlock { erases, slc_erases, ..kept });
     }
     let Ages { ages_ns, reads, .. } = small.ageing.export();
     if !ages_ns.is_empty() {

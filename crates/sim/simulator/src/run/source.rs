@@ -7,9 +7,11 @@ use units::Request;
 
 /// Requests taken from the workload at once.
 const BATCH: usize = 1024;
-/// Requests between two stages of hints: far enough for memory to answer, near enough to stay cached.
+/// Blocks are asked for so many requests ahead, and map entries twice as many: far enough for memory to answer, near
+/// enough to stay cached.
 pub(crate) const AHEAD: usize = 16;
-/// Requests that are announced together, a power of two: a processor waits for few answers of memory at once.
+/// Requests that are announced together, a power of two as [`Source`] divides by it often. A processor waits for few
+/// answers of memory at once.
 pub(crate) const TOGETHER: usize = 4;
 
 /// Requests from a workload, read ahead so that they can be announced to the device.

@@ -333,8 +333,9 @@ impl<D: Primed> Preconditioner<'_, D> {
             if batch.is_empty() {
                 return Ok(());
             }
-            let group = |from: usize| &batch[from.min(batch.len())..(from + TOGETHER).min(batch.len())];
-            for from in (0..batch.len()).step_by(TOGETHER) {
+            let together = if self.plan.remap.is_some() { DRIVER_DEPTH as usize } else { TOGETHER };
+            let group = |from: usize| &batch[from.min(batch.len())..(from + together).min(batch.len())];
+            for from in (0..batch.len()).step_by(together) {
                 self.drive.hint(group(from + 2 * AHEAD), group(from + AHEAD));
                 // What is overwritten was filled before.
                 if phase == Phase::Fill {

@@ -134,7 +134,7 @@ fn copies_of_superblocks_are_collected_at_once_as_on_a_drive_that_was_written_as
 }
 
 /// The pages in open blocks of further copies had no room. Closed blocks held 2 % less than on a large drive, and the
-/// first writes amplified 5 % less than later ones, or 2 % less after a burn-in of a tenth of the capacity.
+/// first writes amplified 5 % less than later ones, or 2 % less after the burn-in.
 #[test]
 fn the_first_writes_amplify_as_later_ones() {
     let [first, next, later] = course("uniform-write", &[LARGE_TILES[1]], 4);
@@ -264,6 +264,27 @@ fn blocks_are_worn_as_on_a_drive_that_was_written_as_a_whole() {
         let [whole, tiled] = TILES.map(|tile| mean(&run("uniform-write", &[&[tile], more].concat())));
         assert!((tiled / whole - 1.0).abs() < 0.04, "{more:?}: {tiled} and {whole}");
     }
+}
+
+/// Blocks whose erases were all of an SLC cache had more of them than erases, as only the latter were scaled.
+#[test]
+fn erases_with_one_bit_a_cell_are_scaled_with_all_erases() {
+    let settings = [
+        "drive.tile=3",
+        "drive.capacity=97MiB",
+        "drive.over_provisioning=400%",
+        "flash.channels=8",
+        "flash.dies_per_channel=1",
+        "flash.planes_per_die=3",
+        "flash.pages_per_block=8",
+        "flash.page_size=16KiB",
+        "flash.word_line_pages=2",
+        "ftl.slc.share=50%",
+        "ftl.slc.after=fold",
+        "workload.requests=10",
+    ];
+    let result = run("uniform-write", &settings);
+    assert!(told(&result, "3 times smaller").is_some(), "{:?}", result.notes);
 }
 
 /// Drives that cannot be tiled are what they were, and say why.
