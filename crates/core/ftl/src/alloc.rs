@@ -82,6 +82,16 @@ pub enum Frontiers {
     Shared,
 }
 
+impl Frontiers {
+    /// Open blocks of a plane for the host's writes and copies.
+    pub const fn open_blocks(self) -> u32 {
+        match self {
+            Self::Separate => 2,
+            Self::Shared => 1,
+        }
+    }
+}
+
 /// Where collection copies valid pages to, by name.
 pub const FRONTIERS: Choices<Frontiers> = Choices {
     key: "ftl.gc.frontier",

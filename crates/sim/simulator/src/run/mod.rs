@@ -8,7 +8,7 @@ use crate::host_queue::HostQueue;
 use metrics::{AddressMap, Course, LatencyRecorder, Look, OpTotals, Series, Unwritten};
 use nand::WaitVector;
 use source::Source;
-pub(crate) use source::{AHEAD, TOGETHER};
+pub(crate) use source::{TOGETHER, announce};
 use trace::{Workload, WorkloadError};
 use units::{DIE_CAUSES, HostOp, Nanos, Request, quantity};
 

@@ -9,10 +9,17 @@ use units::Request;
 const BATCH: usize = 1024;
 /// Blocks are asked for so many requests ahead, and map entries twice as many: far enough for memory to answer, near
 /// enough to stay cached.
-pub(crate) const AHEAD: usize = 16;
+const AHEAD: usize = 16;
 /// Requests that are announced together, a power of two as [`Source`] divides by it often. A processor waits for few
 /// answers of memory at once.
 pub(crate) const TOGETHER: usize = 4;
+
+/// Announces the requests that come after those `from` a place in a batch, `together` of each kind.
+#[inline]
+pub(crate) fn announce(device: &impl BlockDevice, batch: &[Request], from: usize, together: usize) {
+    let window = |ahead: usize| &batch[(from + ahead).min(batch.len())..(from + ahead + together).min(batch.len())];
+    device.hint(window(2 * AHEAD), window(AHEAD));
+}
 
 /// Requests from a workload, read ahead so that they can be announced to the device.
 pub(super) struct Source<'a> {
@@ -60,9 +67,7 @@ impl<'a> Source<'a> {
         let wanted = usize::try_from(self.limit - self.taken).unwrap_or(usize::MAX);
         let end = length.min(self.next.saturating_add(wanted));
         if self.next < end && self.next.is_multiple_of(TOGETHER) {
-            let window =
-                |from: usize| &self.batch[(self.next + from).min(length)..(self.next + from + TOGETHER).min(length)];
-            device.hint(window(2 * AHEAD), window(AHEAD));
+            announce(device, &self.batch, self.next, TOGETHER);
         }
         self.known = end.min((self.next / TOGETHER + 1) * TOGETHER);
         Ok(())

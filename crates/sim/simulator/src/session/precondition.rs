@@ -19,7 +19,7 @@ use crate::drive::Drive;
 use crate::in_use::InUse;
 use crate::oracle::Oracle;
 use crate::remapped::{Driver, Remapped};
-use crate::run::{self, AHEAD, Ended, HostMeasurements, Loop, RunPlan, TOGETHER};
+use crate::run::{self, Ended, HostMeasurements, Loop, RunPlan, TOGETHER};
 use crate::state::{DriveState, Fill};
 use engine::random::Stream;
 use layer::SnapshotError;
@@ -29,7 +29,7 @@ use trace::{Workload, WorkloadError};
 use units::{DIE_CAUSES, HostOp, Request};
 
 /// Random overwrites, as a multiple of the capacity.
-const OVERWRITES: u64 = 2;
+pub(super) const OVERWRITES: u64 = 2;
 
 /// Requests taken from a workload at once.
 const BATCH: usize = 8192;
@@ -289,7 +289,6 @@ impl<D: Primed> Preconditioner<'_, D> {
     /// Fills the drive and, but for `fill`, overwrites it. What was done, without a full stop.
     pub fn whole(&mut self, kind: Precondition) -> Result<Vec<String>, SessionError> {
         let spp = self.plan.host_page_sectors();
-        let pages = self.drive.sectors() / u64::from(spp);
         let in_use = InUse::of(&self.plan.config.values);
         let (sectors, share) = in_use.within(self.drive.sectors(), spp);
         let mut fill = Fill::of(sectors, spp, share);
@@ -300,8 +299,8 @@ impl<D: Primed> Preconditioner<'_, D> {
         if kind != Precondition::Fill {
             let seed = self.plan.config.values.whole("engine.seed");
             // Of the capacity, and not of the part in use: no flash is left that was never written.
-            let count = OVERWRITES * pages;
-            let pages = pages.min(sectors.div_ceil(u64::from(spp)));
+            let count = OVERWRITES * self.pages();
+            let pages = self.pages().min(sectors.div_ceil(u64::from(spp)));
             let stream = Stream::new(seed, "precondition.overwrite");
             let mut overwrite = Overwrite { stream, pages, left: count, sectors_per_page: spp, share };
             self.watcher.phase(Phase::Overwrite, Some(count));
@@ -311,10 +310,14 @@ impl<D: Primed> Preconditioner<'_, D> {
         Ok(notes)
     }
 
+    /// Whole pages of the host.
+    pub fn pages(&self) -> u64 {
+        self.drive.sectors() / u64::from(self.plan.host_page_sectors())
+    }
+
     /// Overwrites `count` pages anywhere on a full drive.
     pub fn overwrite(&mut self, count: u64, stream: &str) -> Result<(), SessionError> {
-        let sectors_per_page = self.plan.host_page_sectors();
-        let pages = self.drive.sectors() / u64::from(sectors_per_page);
+        let (pages, sectors_per_page) = (self.pages(), self.plan.host_page_sectors());
         let stream = Stream::new(self.plan.config.values.whole("engine.seed"), stream);
         let mut overwrite = Overwrite { stream, pages, left: count, sectors_per_page, share: 1.0 };
         self.watcher.phase(Phase::Overwrite, Some(count));
@@ -334,16 +337,15 @@ impl<D: Primed> Preconditioner<'_, D> {
                 return Ok(());
             }
             let together = if self.plan.remap.is_some() { DRIVER_DEPTH as usize } else { TOGETHER };
-            let group = |from: usize| &batch[from.min(batch.len())..(from + together).min(batch.len())];
-            for from in (0..batch.len()).step_by(together) {
-                self.drive.hint(group(from + 2 * AHEAD), group(from + AHEAD));
+            for (group, requests) in batch.chunks(together).enumerate() {
+                run::announce(self.drive, &batch, group * together, together);
                 // What is overwritten was filled before.
                 if phase == Phase::Fill {
-                    for request in group(from) {
+                    for request in requests {
                         self.written.is_unwritten_read(request);
                     }
                 }
-                self.serve(group(from));
+                self.serve(requests);
                 loop {
                     let progress = self.drive.advance(&mut completions);
                     if self.drive.outstanding() == 0 {

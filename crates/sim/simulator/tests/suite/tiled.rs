@@ -156,8 +156,8 @@ fn copies_agree_with_larger_drives_that_were_written_as_a_whole() {
     }
 }
 
-/// In each window, over as many seeds as chance asks for. With superblocks, JESD219 writes amplify 1.5 % less in the
-/// first fortieth: it is left out.
+/// In each window, over as many seeds as chance asks for. With superblocks, chance alone moves the first fortieth by
+/// 1 %: it is left out.
 #[test]
 #[ignore = "for `make validation`"]
 fn copies_agree_at_all_times_with_drives_that_were_written_as_a_whole() {
@@ -179,8 +179,8 @@ fn copies_agree_at_all_times_with_drives_that_were_written_as_a_whole() {
 fn requests_wait_as_long_as_on_a_drive_that_was_written_as_a_whole() {
     let mut wrong = Vec::new();
     for workload in ["mixed", "jesd219"] {
-        let [whole, tiled] = TILES.map(|tile| runs(workload, &[tile], 6));
         // Between two seeds the tails of writes differ by a tenth.
+        let [whole, tiled] = TILES.map(|tile| runs(workload, &[tile], 16));
         for (op, share, most) in [
             (HostOp::Read, 0.5, 0.03),
             (HostOp::Read, 0.99, 0.03),
@@ -258,11 +258,12 @@ fn the_same_tiled_drive_comes_from_a_snapshot() {
 
 #[test]
 fn blocks_are_worn_as_on_a_drive_that_was_written_as_a_whole() {
-    // The small drive has all open and free blocks of the large one, which are worn less.
-    for more in [&[TIMELESS][..], &[TIMELESS, "drive.over_provisioning=7%"]] {
+    // The small drive has all open and free blocks of the large one, which are worn less. With little spare flash it
+    // collects later than a large one.
+    for (more, most) in [(&[TIMELESS][..], 0.025), (&[TIMELESS, "drive.over_provisioning=7%"], 0.05)] {
         let mean = |result: &RunResult| result.erases.iter().flatten().map(|erases| f64::from(*erases)).sum::<f64>();
         let [whole, tiled] = TILES.map(|tile| mean(&run("uniform-write", &[&[tile], more].concat())));
-        assert!((tiled / whole - 1.0).abs() < 0.04, "{more:?}: {tiled} and {whole}");
+        assert!((tiled / whole - 1.0).abs() < most, "{more:?}: {tiled} and {whole}");
     }
 }
 

@@ -106,7 +106,7 @@ impl Settings {
     /// Blocks of a plane without user data that collection cannot do without: those kept for it, one open
     /// for the host, one for copies, one for translation pages.
     pub fn least_reserve(&self) -> u32 {
-        let open = if self.frontiers == Frontiers::Shared { 1 } else { 2 };
+        let open = self.frontiers.open_blocks();
         let beside_kept = match self.sharing {
             Sharing::Data => open,
             Sharing::Translation => open + 1,

@@ -1,7 +1,7 @@
 //! The blocks of a large drive from those of a small one with the same lanes.
 //!
 //! ```text
-//! lane of the large drive   | blocks of copy 0 | of copy 1 | … | of the last copy | blocks that are left |
+//! lane of the large drive   | copy 0 | closed blocks of copy 1 | … | of the last copy | filled blocks | free blocks |
 //! ```
 //! Copy 0 is a lane of the small drive as it is, with its open blocks. A further copy has the closed blocks of another
 //! lane, so that chance does not favour a lane of the large drive. As many blocks stay free as in the lane of copy 0.
