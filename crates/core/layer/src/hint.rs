@@ -2,7 +2,7 @@
 
 use units::{HostOp, Request};
 
-/// Requests translated at once: as many as a run announces together.
+/// Requests translated at once: as many as most runs announce together.
 const MOST: usize = 4;
 
 /// Calls `hint` with these requests, the first page of each translated by `page_of`.

@@ -21,6 +21,8 @@ pub struct Tiling {
     copies: u32,
     /// The stretch of the large drive for each stretch of each copy, and those that no copy has.
     places: Vec<u32>,
+    /// Erases of each block before the drives were in use.
+    worn: u32,
     /// Seed for the order of the pages that no copy has.
     pub seed: u64,
 }
@@ -30,10 +32,11 @@ impl Tiling {
     pub const STRETCH: u32 = 64;
 
     /// A tiling of `copies` drives of `small_pages` logical pages, a whole number of stretches. `places`: all
-    /// stretches of the large drive, those of the copies first.
-    pub fn new(small: Geometry, small_pages: u32, copies: u32, places: Vec<u32>, seed: u64) -> Self {
+    /// stretches of the large drive, those of the copies first. `worn`: erases of each block of both before they were
+    /// in use.
+    pub fn new(small: Geometry, small_pages: u32, copies: u32, places: Vec<u32>, worn: u32, seed: u64) -> Self {
         debug_assert!(places.len() as u64 * u64::from(Self::STRETCH) >= u64::from(small_pages) * u64::from(copies));
-        Self { small, small_pages, copies, places, seed }
+        Self { small, small_pages, copies, places, worn, seed }
     }
 
     /// Shape of the small drive.
@@ -70,6 +73,11 @@ impl Tiling {
     /// many of them for each page that the host wrote as on the small drive. The small drive has all the open and free
     /// blocks of the large one, so each of its blocks is written less. What rounding leaves over goes to some blocks.
     pub fn erases(&self, erases: u32, block: BlockId, blocks: u32) -> u32 {
+        self.worn + self.erases_in_use(erases - self.worn, block, blocks)
+    }
+
+    /// The same for erases that a new block does not have, whatever it was worn before.
+    pub fn erases_in_use(&self, erases: u32, block: BlockId, blocks: u32) -> u32 {
         let all = u128::from(blocks) * u128::from(self.small_pages / Self::STRETCH);
         let spread = (u128::from(block.0.wrapping_mul(0x9e37_79b1)) * all) >> u32::BITS;
         let each = u128::from(self.small.blocks()) * self.places.len() as u128;

@@ -134,7 +134,8 @@ fn tile_blocks(large: &mut FlashState, small: &FlashState, tiled: &Tiled, tiling
     for (block, TiledBlock { like, copy }) in (0..).map(BlockId).zip(&tiled.blocks) {
         let done = if copy.is_some() { small.block(*like).done } else { 0 };
         let kept = small.blocks.kept(*like);
-        let [erases, slc_erases] = [kept.erases, kept.slc_erases].map(|erases| tiling.erases(erases, block, blocks));
+        let erases = tiling.erases(kept.erases, block, blocks);
+        let slc_erases = tiling.erases_in_use(kept.slc_erases, block, blocks);
         large.blocks.restore(block, done.into(), false, KeptBlock { erases, slc_erases, ..kept });
     }
     let Ages { ages_ns, reads, .. } = small.ageing.export();

@@ -17,9 +17,9 @@ use crate::state::DriveState;
 use engine::random::Stream;
 use ftl::alloc::{FRONTIERS, Frontiers};
 use layer::{Condition, Parameter, ParameterKind as Kind, Tiling, Value};
-use nand::{CountedFlash, Flash};
+use nand::{CountedFlash, Flash, FlashState};
 use trace::{Workload, WorkloadError};
-use units::{Geometry, Lpn, Request, Shape};
+use units::{BlockId, Geometry, Lpn, Request, Shape};
 
 /// The name of the key.
 const KEY: &str = "drive.tile";
@@ -49,8 +49,9 @@ pub(crate) const PARAMETER: Parameter = Parameter::new(
     "Copies of a small drive that bring a large one into use. nandarium fills and overwrites a small drive with \
      the same planes and the same share of spare flash. Its blocks stand in the large drive this many times. \
      Random writes of a tenth of the capacity follow. A run on a drive of 1 TB begins sooner. Use 1 to write the \
-     whole drive, for example to see that both ways give the same write amplification. A drive whose tables cannot \
-     be copied is written as a whole, and a note tells the reason. The 64 GiB of auto are for a map of 4 KiB units.",
+     whole drive, for example to see that both ways give the same write amplification, or where wear must be exact: \
+     with little spare flash, blocks of copies are worn a few per cent less. A drive whose tables cannot be copied is \
+     written as a whole, and a note tells the reason. The 64 GiB of auto are for a map of 4 KiB units.",
 )
 .example("16")
 .circumstance()
@@ -98,8 +99,19 @@ pub(super) fn of(plan: &DrivePlan, drive: &Drive<CountedFlash>, kind: Preconditi
     let small = refusal(plan, drive).map_or_else(|| small(plan, copies, [closed, open, kept]).ok_or(few), Err);
     match small {
         Ok(small) => Tiles::Of(Box::new(Tile { small, copies })),
-        Err(why) => Tiles::Refused(format!("The whole drive was written, and {KEY} was not used, because {why}.")),
+        Err(why) => Tiles::Refused(not_used(why)),
     }
+}
+
+fn not_used(why: &str) -> String {
+    format!("The whole drive was written, and {KEY} was not used, because {why}.")
+}
+
+/// Whether blocks of the small drive, or blocks that are like them, have all the erases that they survive.
+fn wears_out(large: &DrivePlan, small: &FlashState, tiling: &Tiling) -> bool {
+    let erases = |block| tiling.erases(small.blocks.kept(block).erases, block, large.geometry.blocks());
+    let endurance = large.part.endurance;
+    endurance > 0 && (0..small.geometry.blocks()).any(|block| erases(BlockId(block)) >= endurance)
 }
 
 fn collects_superblocks(plan: &DrivePlan) -> bool {
@@ -163,11 +175,21 @@ impl Tile {
             watcher: work.watcher,
             written: &mut written,
         };
-        first.whole(Precondition::Fill)?;
+        let filled = first.whole(Precondition::Fill);
         // The burn-in is one of the overwrites: else blocks were worn more than those of a whole drive.
-        first.overwrite(OVERWRITES * first.pages() - first.pages() / BURN_IN, "precondition.overwrite")?;
+        let count = OVERWRITES * first.pages() - first.pages() / BURN_IN;
+        let overwritten = filled.and_then(|_| first.overwrite(count, "precondition.overwrite"));
+        let tiling = self::tiling(work.plan, &small, copies, work.drive.drive_mut().flash().state());
+        let unfit = match overwritten {
+            Err(SessionError::Stuck { what, .. }) => Some(what),
+            Err(other) => return Err(other),
+            Ok(()) => wears_out(work.plan, drive.flash().state(), &tiling).then_some("worn out"),
+        };
+        if let Some(what) = unfit {
+            let why = not_used(&format!("a small drive was {what}"));
+            return Ok([work.whole(Precondition::Overwrite)?, vec![why]].concat());
+        }
         flush(&mut drive);
-        let tiling = self::tiling(work.plan, &small, copies);
         let unwritten = DriveState::tile(work.drive.drive_mut(), &mut drive, &tiling)?;
         drop((drive, tiling));
         work.written.set_all();
@@ -183,12 +205,12 @@ impl Tile {
     }
 }
 
-/// A random place for each stretch of each copy.
-fn tiling(large: &DrivePlan, small: &DrivePlan, copies: u32) -> Tiling {
+/// A random place for each stretch of each copy. `new`: the large drive before it is in use.
+fn tiling(large: &DrivePlan, small: &DrivePlan, copies: u32, new: &FlashState) -> Tiling {
     let seed = large.config.values.whole("engine.seed");
     let mut places: Vec<u32> = (0..large.user_pages / Tiling::STRETCH).collect();
     Stream::new(seed, "precondition.tile").shuffle(&mut places);
-    Tiling::new(small.geometry, small.user_pages, copies, places, seed)
+    Tiling::new(small.geometry, small.user_pages, copies, places, new.block(BlockId(0)).erases, seed)
 }
 
 /// Pages that are written once.
