@@ -14,7 +14,8 @@ const AHEAD: usize = 16;
 /// answers of memory at once.
 pub(crate) const TOGETHER: usize = 4;
 
-/// Announces the requests that come after those `from` a place in a batch, `together` of each kind.
+/// Announces requests of a batch that come after the one at `from`: the blocks of `together` requests and, further
+/// ahead, the map entries of as many.
 #[inline]
 pub(crate) fn announce(device: &impl BlockDevice, batch: &[Request], from: usize, together: usize) {
     let window = |ahead: usize| &batch[(from + ahead).min(batch.len())..(from + ahead + together).min(batch.len())];

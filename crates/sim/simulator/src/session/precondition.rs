@@ -288,26 +288,23 @@ impl<D: Primed> Preconditioner<'_, D> {
 
     /// Fills the drive and, but for `fill`, overwrites it. What was done, without a full stop.
     pub fn whole(&mut self, kind: Precondition) -> Result<Vec<String>, SessionError> {
-        let spp = self.plan.host_page_sectors();
-        let in_use = InUse::of(&self.plan.config.values);
-        let (sectors, share) = in_use.within(self.drive.sectors(), spp);
-        let mut fill = Fill::of(sectors, spp, share);
-        self.watcher.phase(Phase::Fill, Some(sectors.div_ceil(u64::from(spp) * Fill::PAGES)));
-        self.pour(Phase::Fill, &mut fill)?;
-        let part = in_use.words(&self.plan.config);
-        let mut notes = vec![format!("Preconditioned: the drive was filled once in order{part}")];
-        if kind != Precondition::Fill {
-            let seed = self.plan.config.values.whole("engine.seed");
-            // Of the capacity, and not of the part in use: no flash is left that was never written.
-            let count = OVERWRITES * self.pages();
-            let pages = self.pages().min(sectors.div_ceil(u64::from(spp)));
-            let stream = Stream::new(seed, "precondition.overwrite");
-            let mut overwrite = Overwrite { stream, pages, left: count, sectors_per_page: spp, share };
-            self.watcher.phase(Phase::Overwrite, Some(count));
-            self.pour(Phase::Overwrite, &mut overwrite)?;
-            notes = vec![format!("{}, then page-sized random writes of {OVERWRITES} times its capacity", notes[0])];
+        self.fill()?;
+        let part = InUse::of(&self.plan.config.values).words(&self.plan.config);
+        let filled = format!("Preconditioned: the drive was filled once in order{part}");
+        if kind == Precondition::Fill {
+            return Ok(vec![filled]);
         }
-        Ok(notes)
+        // Of the capacity, and not of the part in use: no flash is left that was never written.
+        self.overwrite(OVERWRITES * self.pages(), "precondition.overwrite")?;
+        Ok(vec![format!("{filled}, then page-sized random writes of {OVERWRITES} times its capacity")])
+    }
+
+    /// Fills the part of the drive that is in use, once in order.
+    pub fn fill(&mut self) -> Result<(), SessionError> {
+        let spp = self.plan.host_page_sectors();
+        let (sectors, share) = InUse::of(&self.plan.config.values).within(self.drive.sectors(), spp);
+        self.watcher.phase(Phase::Fill, Some(sectors.div_ceil(u64::from(spp) * Fill::PAGES)));
+        self.pour(Phase::Fill, &mut Fill::of(sectors, spp, share))
     }
 
     /// Whole pages of the host.
@@ -315,13 +312,15 @@ impl<D: Primed> Preconditioner<'_, D> {
         self.drive.sectors() / u64::from(self.plan.host_page_sectors())
     }
 
-    /// Overwrites `count` pages anywhere on a full drive.
+    /// Overwrites `count` pages anywhere in the part that is in use.
     pub fn overwrite(&mut self, count: u64, stream: &str) -> Result<(), SessionError> {
-        let (pages, sectors_per_page) = (self.pages(), self.plan.host_page_sectors());
-        let stream = Stream::new(self.plan.config.values.whole("engine.seed"), stream);
-        let mut overwrite = Overwrite { stream, pages, left: count, sectors_per_page, share: 1.0 };
+        let values = &self.plan.config.values;
+        let sectors_per_page = self.plan.host_page_sectors();
+        let (sectors, share) = InUse::of(values).within(self.drive.sectors(), sectors_per_page);
+        let pages = self.pages().min(sectors.div_ceil(u64::from(sectors_per_page)));
+        let stream = Stream::new(values.whole("engine.seed"), stream);
         self.watcher.phase(Phase::Overwrite, Some(count));
-        self.pour(Phase::Overwrite, &mut overwrite)
+        self.pour(Phase::Overwrite, &mut Overwrite { stream, pages, left: count, sectors_per_page, share })
     }
 
     /// Runs a workload to its end, measuring nothing: this is most of the time of a large drive.

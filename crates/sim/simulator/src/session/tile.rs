@@ -175,10 +175,9 @@ impl Tile {
             watcher: work.watcher,
             written: &mut written,
         };
-        let filled = first.whole(Precondition::Fill);
         // The burn-in is one of the overwrites: else blocks were worn more than those of a whole drive.
         let count = OVERWRITES * first.pages() - first.pages() / BURN_IN;
-        let overwritten = filled.and_then(|_| first.overwrite(count, "precondition.overwrite"));
+        let overwritten = first.fill().and_then(|()| first.overwrite(count, "precondition.overwrite"));
         let tiling = self::tiling(work.plan, &small, copies, work.drive.drive_mut().flash().state());
         let unfit = match overwritten {
             Err(SessionError::Stuck { what, .. }) => Some(what),

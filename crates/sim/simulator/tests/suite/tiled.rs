@@ -56,6 +56,12 @@ fn programs(result: &RunResult) -> [f64; 2] {
     [result.flash[1].iter().sum::<u64>(), result.host[HostOp::Write.index()].pages].map(|count| count as f64)
 }
 
+/// Erases of a block, on average.
+fn mean_erases(result: &RunResult) -> f64 {
+    let erases: Vec<f64> = result.erases.iter().flatten().map(|erases| f64::from(*erases)).collect();
+    erases.iter().sum::<f64>() / erases.len() as f64
+}
+
 fn waf(result: &RunResult) -> f64 {
     let [programs, pages] = programs(result);
     programs / pages
@@ -263,8 +269,7 @@ fn blocks_are_worn_as_on_a_drive_that_was_written_as_a_whole() {
     for (more, most) in
         [("ftl.gc.frontier=separate", 0.03), ("ftl.gc.frontier=shared", 0.05), ("drive.over_provisioning=7%", 0.06)]
     {
-        let erases = |result: &RunResult| result.erases.iter().flatten().map(|erases| f64::from(*erases)).sum::<f64>();
-        let [whole, tiled] = TILES.map(|tile| mean(&runs("uniform-write", &[TIMELESS, tile, more], 4), erases));
+        let [whole, tiled] = TILES.map(|tile| mean(&runs("uniform-write", &[TIMELESS, tile, more], 4), mean_erases));
         assert!((tiled / whole - 1.0).abs() < most, "{more}: {tiled} and {whole}");
     }
 }
@@ -273,13 +278,7 @@ fn blocks_are_worn_as_on_a_drive_that_was_written_as_a_whole() {
 #[test]
 fn blocks_that_were_worn_before_are_worn_no_more_than_that() {
     let settings = [TIMELESS, "flash.errors.model=powers", "flash.errors.worn=1500", "workload.requests=100"];
-    let mean = |tile| {
-        mean(&[run("uniform-write", &[&settings[..], &[tile]].concat())], |result| {
-            let all: Vec<u32> = result.erases.iter().flatten().copied().collect();
-            f64::from(all.iter().sum::<u32>()) / all.len() as f64
-        })
-    };
-    let [whole, tiled] = TILES.map(mean);
+    let [whole, tiled] = TILES.map(|tile| mean_erases(&run("uniform-write", &[&settings[..], &[tile]].concat())));
     assert!((tiled - whole).abs() < 1.0, "{tiled} and {whole}");
 }
 
