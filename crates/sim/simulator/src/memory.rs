@@ -3,7 +3,8 @@
 
 use crate::DrivePlan;
 use crate::config::ConfigError;
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use units::quantity;
@@ -16,13 +17,16 @@ const COPIES: u64 = 3;
 const THREAD: u64 = 4 << 20;
 
 /// What the drives of this process have claimed.
-static CLAIMS: Mutex<Claims> = Mutex::new(Claims { bytes: [0; 2], base: 0 });
+static CLAIMS: Mutex<Claims> = Mutex::new(Claims { bytes: [0; 2], base: 0, checked: None });
 
 struct Claims {
     /// Of memory, and of addresses.
     bytes: [u64; 2],
     /// Addresses that the process had when no drive was there.
     base: u64,
+    /// What was found to fit last, until anything is claimed. A run checks its drive and then claims it, and to ask the
+    /// system again would take as long as a small drive.
+    checked: Option<[u64; 2]>,
 }
 
 fn claims() -> MutexGuard<'static, Claims> {
@@ -83,29 +87,57 @@ impl MemoryClaim {
     /// Claims so many bytes: of memory that is taken at once, and of addresses that may be taken in the end.
     /// Errors: this process may not have them: the bytes needed, and the limit.
     pub fn of(bytes: [u64; 2]) -> Result<Self, TooLittleMemory> {
-        // Each run has a workload and results of its own beside its tables.
-        let bytes = [bytes[0], bytes[1].saturating_add(OWN)];
+        let bytes = beside_a_run(bytes);
         // Whoever claims on another thread does so after this or before it.
-        let mut claims = claims();
-        if claims.bytes[1] == 0 {
-            claims.base = own("VmSize").unwrap_or(0);
+        claims().claim(bytes, Reading::now)?;
+        Ok(Self { bytes })
+    }
+
+    /// Checks that [`MemoryClaim::of`] could claim so many bytes now.
+    /// Errors: as there.
+    pub fn check(bytes: [u64; 2]) -> Result<(), TooLittleMemory> {
+        claims().check(beside_a_run(bytes), Reading::now)
+    }
+}
+
+/// Each run has a workload and results of its own beside its tables.
+fn beside_a_run([memory, addresses]: [u64; 2]) -> [u64; 2] {
+    [memory, addresses.saturating_add(OWN)]
+}
+
+impl Claims {
+    fn claim(&mut self, bytes: [u64; 2], ask: impl FnOnce() -> Reading) -> Result<(), TooLittleMemory> {
+        if self.checked.take() != Some(bytes) {
+            self.check(bytes, ask)?;
         }
-        let [memory, addresses] = claims.bytes;
+        self.checked = None;
+        for (sum, bytes) in self.bytes.iter_mut().zip(bytes) {
+            *sum += bytes;
+        }
+        Ok(())
+    }
+
+    /// Asks the system, and checks that so many bytes fit beside the claims.
+    fn check(&mut self, bytes: [u64; 2], ask: impl FnOnce() -> Reading) -> Result<(), TooLittleMemory> {
+        self.checked = None;
+        let reading = ask();
+        if self.bytes[1] == 0 {
+            self.base = reading.addresses.unwrap_or(0);
+        }
+        let [memory, addresses] = self.bytes;
         let memory = (memory, bytes[0].saturating_add(OWN));
         let limits = [
-            ("at least", memory, Limit::of_machine(memory.0)),
-            ("at least", memory, Limit::of_group(Path::new("/sys/fs/cgroup"), memory.0)),
-            ("up to", (addresses, bytes[1]), Limit::of_address_space(claims.base)),
+            ("at least", memory, reading.of_machine(memory.0)),
+            ("at least", memory, reading.of_group(memory.0)),
+            ("up to", (addresses, bytes[1]), reading.of_address_space(self.base)),
         ];
         let too_low =
             limits.into_iter().find_map(|(at, wanted, limit)| Some((at, wanted, limit.filter(|it| !it.has(wanted))?)));
         if let Some((at, (claimed, needed), limit)) = too_low {
             return Err(TooLittleMemory { at, needed: rounded(needed), limit: limit.said(claimed, needed) });
         }
-        for (sum, bytes) in claims.bytes.iter_mut().zip(bytes) {
-            *sum += bytes;
-        }
-        Ok(Self { bytes })
+        self.checked = Some(bytes);
+        Ok(())
     }
 }
 
@@ -114,31 +146,41 @@ impl DrivePlan {
     /// nothing is checked.
     /// Errors: [`ConfigError::Memory`]: the bytes of the tables, the limit, and the remedy.
     pub fn claim_memory(&self, carries: bool) -> Result<MemoryClaim, ConfigError> {
+        self.with_tables(carries, MemoryClaim::of)
+    }
+
+    /// Checks that [`DrivePlan::claim_memory`] could claim it now.
+    pub fn check_memory(&self, carries: bool) -> Result<(), ConfigError> {
+        self.with_tables(carries, MemoryClaim::check)
+    }
+
+    fn with_tables<T>(&self, carries: bool, ask: fn([u64; 2]) -> Result<T, TooLittleMemory>) -> Result<T, ConfigError> {
         let [at_once, in_all] = self.least_table_bytes(carries);
         // Drives that hold bytes of clients are neither kept nor loaded.
         let copies = if carries { 1 } else { COPIES };
-        MemoryClaim::of([at_once, in_all.saturating_mul(copies)]).map_err(|problem| {
+        ask([at_once, in_all.saturating_mul(copies)]).map_err(|problem| {
             let capacity = self.config.resolved["drive.capacity"].clone();
             let larger = self.array.keys_of_larger(2 * u64::from(self.geometry.page_bytes));
             let raise = larger.map_or(String::new(), |keys| format!("raise {keys}, "));
             ConfigError::Memory { capacity, problem: Box::new(problem), raise }
         })
     }
-
-    /// Checks that [`DrivePlan::claim_memory`] could claim it now.
-    pub fn check_memory(&self, carries: bool) -> Result<(), ConfigError> {
-        self.claim_memory(carries).map(drop)
-    }
 }
 
 /// Bytes of this process by a name in its status: `VmRSS`, what it has in memory; `VmSize`, its addresses.
 fn own(name: &str) -> Option<u64> {
-    kib_in("/proc/self/status", name)
+    kib_in(&text_of(Path::new("/proc/self/status"))?, name)
 }
 
-/// A line `NAME: … kB` of a file of the system, in bytes.
-fn kib_in(path: &str, name: &str) -> Option<u64> {
-    let text = fs::read_to_string(path).ok()?;
+/// A file of the system. Its size is not asked for, as it is told as 0 and the text would be read in small pieces.
+fn text_of(path: &Path) -> Option<String> {
+    let mut text = String::with_capacity(8 << 10);
+    File::open(path).ok()?.take(1 << 20).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// A line `NAME: … kB` of a text of the system, in bytes.
+fn kib_in(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib << 10)
 }
@@ -169,53 +211,83 @@ impl Limit {
         let taken = taken.map(|(taken, who)| format!(", of which {who} {}", rounded(taken)));
         format!("{whose} {}{}", rounded(*bytes), taken.collect::<Vec<_>>().concat())
     }
+}
 
-    /// What the machine has left. What drives have taken of their claims is not left any more.
-    fn of_machine(claimed: u64) -> Option<Self> {
-        let left = kib_in("/proc/meminfo", "MemAvailable")? + kib_in("/proc/meminfo", "SwapFree").unwrap_or(0);
-        Some(Self { bytes: left + claimed.min(own("VmRSS")?), others: 0, whose: "this machine has left" })
+/// What the system says of this process and its limits, in bytes, at one time.
+struct Reading {
+    /// Of this process in memory.
+    resident: Option<u64>,
+    addresses: Option<u64>,
+    /// That the machine has left.
+    left: Option<u64>,
+    group_limit: Option<u64>,
+    address_limit: Option<u64>,
+}
+
+impl Reading {
+    fn now() -> Self {
+        let status = text_of(Path::new("/proc/self/status")).unwrap_or_default();
+        let machine = text_of(Path::new("/proc/meminfo")).unwrap_or_default();
+        let free = kib_in(&machine, "MemAvailable");
+        Self {
+            resident: kib_in(&status, "VmRSS"),
+            addresses: kib_in(&status, "VmSize"),
+            left: free.map(|free| free + kib_in(&machine, "SwapFree").unwrap_or(0)),
+            group_limit: group_limit(Path::new("/sys/fs/cgroup")),
+            address_limit: address_limit(),
+        }
     }
 
-    /// The control groups of this process, in either version.
-    fn of_group(root: &Path, claimed: u64) -> Option<Self> {
-        let text = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let limits = text.lines().filter_map(|line| {
-            let (_, rest) = line.split_once(':')?;
-            let (controllers, path) = rest.split_once(':')?;
-            let (root, file) = match controllers {
-                "" => (root.to_owned(), "memory.max"),
-                "memory" => (root.join("memory"), "memory.limit_in_bytes"),
-                _ => return None,
-            };
-            let own = root.join(path.trim_start_matches('/'));
-            // A group has no more than those above it; what cannot be seen from here does not count.
-            let limits = own
-                .ancestors()
-                .take_while(|folder| folder.starts_with(&root))
-                .filter_map(|folder| limit_in(&folder.join(file)));
-            limits.min()
-        });
-        let others = own("VmRSS").map_or(0, |bytes| bytes - claimed.min(bytes));
-        limits.min().map(|bytes| Self { bytes, others, whose: "its control group may have" })
+    /// What drives have taken of their claims is not left any more.
+    fn of_machine(&self, claimed: u64) -> Option<Limit> {
+        let bytes = self.left? + claimed.min(self.resident?);
+        Some(Limit { bytes, others: 0, whose: "this machine has left" })
+    }
+
+    fn of_group(&self, claimed: u64) -> Option<Limit> {
+        let others = self.resident.map_or(0, |bytes| bytes - claimed.min(bytes));
+        Some(Limit { bytes: self.group_limit?, others, whose: "its control group may have" })
     }
 
     /// `ulimit -v`. `base`: what the process had before its first drive. How much of their claims drives have taken
     /// already cannot be seen in what it has now.
-    fn of_address_space(base: u64) -> Option<Self> {
-        Some(Self { bytes: address_limit()?, others: base, whose: "`ulimit -v` allows" })
+    fn of_address_space(&self, base: u64) -> Option<Limit> {
+        Some(Limit { bytes: self.address_limit?, others: base, whose: "`ulimit -v` allows" })
     }
+}
+
+/// The least limit of the control groups of this process, in either version.
+fn group_limit(root: &Path) -> Option<u64> {
+    let text = text_of(Path::new("/proc/self/cgroup"))?;
+    let limits = text.lines().filter_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        let (root, file) = match controllers {
+            "" => (root.to_owned(), "memory.max"),
+            "memory" => (root.join("memory"), "memory.limit_in_bytes"),
+            _ => return None,
+        };
+        let own = root.join(path.trim_start_matches('/'));
+        // A group has no more than those above it; what cannot be seen from here does not count.
+        let limits = own
+            .ancestors()
+            .take_while(|folder| folder.starts_with(&root))
+            .filter_map(|folder| limit_in(&folder.join(file)));
+        limits.min()
+    });
+    limits.min()
 }
 
 /// `ulimit -v` of this process, if it has one.
 fn address_limit() -> Option<u64> {
-    let text = fs::read_to_string("/proc/self/limits").ok()?;
+    let text = text_of(Path::new("/proc/self/limits"))?;
     let limit = text.lines().find_map(|line| line.strip_prefix("Max address space")?.split_whitespace().next());
     limit?.parse().ok()
 }
 
 /// A number in a file; "max" is none.
 fn limit_in(path: &Path) -> Option<u64> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
+    text_of(path)?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -223,10 +295,6 @@ mod tests {
     use super::*;
     use crate::Config;
     use crate::config::Setting;
-
-    fn plan(capacity: u64) -> DrivePlan {
-        plan_in_state(capacity, "none")
-    }
 
     fn plan_in_state(capacity: u64, state: &str) -> DrivePlan {
         let spare = ("drive.over_provisioning", "8%".to_owned());
@@ -245,21 +313,45 @@ mod tests {
         }
     }
 
+    /// This much is left, and the process has nothing in memory yet.
+    fn left(mib: u64) -> Reading {
+        let left = Some(mib << 20);
+        Reading { resident: Some(0), addresses: None, left, group_limit: None, address_limit: None }
+    }
+
+    fn of(mib: u64) -> [u64; 2] {
+        [mib << 20; 2]
+    }
+
+    #[test]
+    fn the_system_is_asked_once_for_a_drive_that_is_checked_and_then_claimed() {
+        let mut claims = Claims { bytes: [0; 2], base: 0, checked: None };
+        claims.check(of(100), || left(1000)).unwrap();
+        claims.claim(of(100), || unreachable!("it was checked")).unwrap();
+        claims.claim(of(100), || left(50)).unwrap_err();
+        claims.check(of(100), || left(50)).unwrap_err();
+        claims.claim(of(100), || left(50)).unwrap_err();
+    }
+
+    #[test]
+    fn a_check_grants_nothing_to_another_drive_and_nothing_after_one() {
+        let mut claims = Claims { bytes: [0; 2], base: 0, checked: None };
+        claims.check(of(500), || left(1000)).unwrap();
+        claims.claim(of(600), || left(50)).unwrap_err();
+        claims.check(of(500), || left(1000)).unwrap();
+        claims.claim(of(100), || left(1000)).unwrap();
+        claims.claim(of(500), || left(50)).unwrap_err();
+    }
+
     /// Two runs of a sweep began at once, each found enough, and both were ended.
     #[test]
     fn drives_that_are_built_at_once_do_not_claim_the_same_memory() {
-        let Some(Limit { bytes: left, .. }) = Limit::of_machine(0) else { return };
-        let whole = 4_u64 << 40;
-        let share = left as f64 * 0.66 / plan(whole).least_table_bytes(false)[0] as f64;
-        // A machine with more memory than the largest drive takes refuses none of two.
-        if share > 1.5 {
-            return;
-        }
-        let half = plan((whole as f64 * share) as u64 >> 30 << 30);
-        let claim = half.claim_memory(false).unwrap();
-        let refused = half.claim_memory(false).unwrap_err().to_string();
+        let Some(left) = Reading::now().left else { return };
+        let most = [left / 3 * 2, 0];
+        let claim = MemoryClaim::of(most).unwrap();
+        let refused = MemoryClaim::of(most).unwrap_err().to_string();
         assert!(refused.contains("at the same time take"), "{refused}");
         drop(claim);
-        half.check_memory(false).unwrap();
+        drop(MemoryClaim::of(most).unwrap());
     }
 }
