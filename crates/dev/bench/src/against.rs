@@ -62,7 +62,7 @@ pub(crate) fn measure(other: &Path, rounds: u32, only: Option<&str>) -> io::Resu
             let side = (round as usize + turn) % 2;
             let program = if side == 0 { other } else { &own };
             eprintln!("round {} of {rounds}: {}", round + 1, program.display());
-            sides[side] = run(program, only)?;
+            sides[side] = run(program, only, false)?;
         }
         for after in sides[1]["rows"].as_array().into_iter().flatten() {
             let named = |row: &&Value| row["row"] == after["row"];
@@ -78,19 +78,23 @@ pub(crate) fn measure(other: &Path, rounds: u32, only: Option<&str>) -> io::Resu
     Ok(rows)
 }
 
-fn run(program: &Path, only: Option<&str>) -> io::Result<Value> {
+/// The record of one round of a program.
+/// Errors: it cannot be run, or writes no figures.
+pub(crate) fn run(program: &Path, only: Option<&str>, smoke: bool) -> io::Result<Value> {
     let folder = tempfile::tempdir()?;
     let mut command = Command::new(program);
     command.arg("--out").arg(folder.path()).args(only.map(|group| ["--only", group]).into_iter().flatten());
-    let ended = command.output()?;
+    let ended = command.args(smoke.then_some("--smoke")).output()?;
+    let said = String::from_utf8_lossy(&ended.stderr);
     if !ended.status.success() {
-        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         return Err(io::Error::other(format!("{}: {}: {said}", program.display(), ended.status)));
     }
+    said.lines().filter(|line| !line.starts_with("wrote ")).for_each(|line| eprintln!("{line}"));
     Ok(serde_json::from_slice(&std::fs::read(folder.path().join("bench.json"))?)?)
 }
 
-fn words(ratio: Option<Cell>) -> String {
+/// A ratio and its interval, as a table has it.
+pub(crate) fn words(ratio: Option<Cell>) -> String {
     match ratio {
         None => "-".to_owned(),
         Some(Cell { mean, half: None }) => format!("{mean:.3}"),

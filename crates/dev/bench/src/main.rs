@@ -1,12 +1,13 @@
 //! The benchmark: each row of the speed table with its target, result hash and rates.
 //!
 //! Machines are noisy: where the environment variable `YARDSTICK_DIR` names a folder of reference programs, they run
-//! before and after, and each row shows its ratio to the better of the two.
+//! before and after, and each row shows its ratio to the mean of both.
 
 mod against;
 mod cuts;
 mod instructions;
 mod readers;
+mod rounds;
 mod rows;
 mod sizes;
 mod stopwatch;
@@ -38,9 +39,10 @@ struct Arguments {
     /// Run another build of this program and this one in turns, and print how the rows compare, by wall and CPU time.
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["smoke", "serving", "sizes"])]
     against: Option<PathBuf>,
-    /// Rounds of --against.
-    #[arg(long, value_name = "N", default_value_t = 5, requires = "against")]
-    rounds: u32,
+    /// Measure so often, and print the mean of each row and of its ratio; with --against 5 times by default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with_all = ["serving", "sizes", "instructions"])]
+    rounds: Option<u32>,
     /// Count the instructions of a flash command by callgrind instead, of this program and that of --against.
     #[arg(long, conflicts_with_all = ["smoke", "only", "serving", "sizes", "out"])]
     instructions: bool,
@@ -72,12 +74,15 @@ fn main() {
     if let Some(other) = &arguments.against {
         return in_turns(other, &arguments);
     }
+    if let Some(rounds) = arguments.rounds {
+        return in_rounds(rounds, &arguments);
+    }
     let scale = if arguments.smoke { Scale::Smoke } else { Scale::Full };
     let yardsticks = std::env::var_os("YARDSTICK_DIR").map(PathBuf::from);
     let before = yardsticks.as_deref().map(yardstick::measure);
     let rows = rows::measure(scale, arguments.only.as_deref());
     let after = yardsticks.as_deref().map(yardstick::measure);
-    let references = yardstick::better(before, after);
+    let references = before.zip(after).map(|(before, after)| yardstick::mean(&before, &after));
     println!(
         "{:<26} {:>9} {:>9} {:>7}  {:>11} {:>8} {:>10} {:>6}  hash",
         "row", "measured", "target", "", "commands/s", "ns/cmd", "bytes/page", "ratio"
@@ -94,9 +99,19 @@ fn main() {
     }
 }
 
+/// This build several times.
+fn in_rounds(rounds: u32, arguments: &Arguments) {
+    let rows = or_exit(rounds::measure(rounds, arguments.only.as_deref(), arguments.smoke));
+    rounds::print(&rows);
+    if let Some(folder) = &arguments.out {
+        let rows: Vec<_> = rows.iter().map(rounds::Repeated::to_json).collect();
+        write(folder, "rounds.json", &json!({"only": arguments.only, "rows": rows}));
+    }
+}
+
 /// Another build and this one.
 fn in_turns(other: &Path, arguments: &Arguments) {
-    let rows = or_exit(against::measure(other, arguments.rounds, arguments.only.as_deref()));
+    let rows = or_exit(against::measure(other, arguments.rounds.unwrap_or(5), arguments.only.as_deref()));
     against::print(&rows);
     if let Some(folder) = &arguments.out {
         write(folder, "against.json", &against::to_json(&rows, other));

@@ -39,7 +39,7 @@ impl Row {
         if self.smaller_is_better { self.measured <= self.target } else { self.measured >= self.target }
     }
 
-    /// The row as kept in the record of the run.
+    /// The row as kept in the record of the run. `ratio`: to its reference program.
     pub fn to_json(&self, ratio: Option<f64>) -> Value {
         json!({"row": self.name, "measured": self.measured, "by_cpu": self.by_cpu, "target": self.target,
             "unit": self.unit, "meets_target": self.meets_target(), "flash_commands_per_s": self.commands_per_second,
@@ -218,7 +218,7 @@ fn preconditioning(scale: Scale) -> Vec<Row> {
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
     let pages = u64::from(plan.user_pages);
     let fill = drive_it(&mut drive, "sequential-write", pages / 32, 0, 1);
-    let bytes = (resident() - before) as f64 / pages as f64;
+    let bytes = resident().saturating_sub(before) as f64 / pages as f64;
     let overwrite = drive_it(&mut drive, "uniform-write", pages * 2, 0, 2);
     let hash = drive.flash().state().hash();
     let time = Row {
@@ -276,7 +276,7 @@ fn units(scale: Scale) -> Vec<Row> {
     let mut drive = plan.assemble(CountedFlash::new(plan.fresh_state()));
     let units = u64::from(plan.user_pages);
     drive_it(&mut drive, "sequential-write", units / 32, 0, 1);
-    let bytes = (resident().saturating_sub(before)) as f64 / units as f64;
+    let bytes = resident().saturating_sub(before) as f64 / units as f64;
     drive_it(&mut drive, "uniform-write", units * 2, 0, 2);
     let state = DriveState::of(&mut drive);
     drop(drive);

@@ -37,34 +37,30 @@ fn output(project: &Path, arguments: &[&str]) -> String {
         .current_dir(project)
         .env("CARGO_TARGET_DIR", target)
         .output();
-    match result {
-        Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
-        Err(error) => {
-            eprintln!("{}: {error}; its rows have no ratio", project.display());
-            String::new()
-        }
-    }
+    let problem = match result {
+        Ok(output) if output.status.success() => return String::from_utf8_lossy(&output.stdout).into_owned(),
+        Ok(output) => output.status.to_string(),
+        Err(error) => error.to_string(),
+    };
+    eprintln!("{}: {problem}; its rows have no ratio", project.display());
+    String::new()
 }
 
 /// The number that follows `label`.
 fn rate_after(text: &str, label: &str) -> Option<f64> {
     let rest = &text[text.find(label)? + label.len()..];
-    rest.split_whitespace().next()?.parse().ok()
+    rest.split_whitespace().next()?.parse().ok().filter(|rate| *rate > 0.0)
 }
 
-/// The better of two measurements of each reference.
-pub(crate) fn better(before: Option<References>, after: Option<References>) -> Option<References> {
-    let (before, after) = (before?, after?);
-    let best = |a: Option<f64>, b: Option<f64>| match (a, b) {
-        (Some(a), Some(b)) => Some(a.max(b)),
-        (a, b) => a.or(b),
-    };
-    Some(References {
-        bare_loop: best(before.bare_loop, after.bare_loop),
-        engine_reads: best(before.engine_reads, after.engine_reads),
-        engine_writes: best(before.engine_writes, after.engine_writes),
-        engine_steady: best(before.engine_steady, after.engine_steady),
-    })
+/// The mean of two measurements of each reference; `None` where one is missing.
+pub(crate) fn mean(before: &References, after: &References) -> References {
+    let mean = |rate: fn(&References) -> Option<f64>| Some(rate(before)?.midpoint(rate(after)?));
+    References {
+        bare_loop: mean(|rates| rates.bare_loop),
+        engine_reads: mean(|rates| rates.engine_reads),
+        engine_writes: mean(|rates| rates.engine_writes),
+        engine_steady: mean(|rates| rates.engine_steady),
+    }
 }
 
 impl References {
