@@ -105,7 +105,7 @@ def test_a_worker_that_is_killed_loses_nothing_and_nothing_counts_twice(cluster:
 
 def test_the_command_and_a_search_go_the_same_way(cluster: Cluster, tmp_path: Path) -> None:
     cluster.workers(2)
-    (tmp_path / "mine.toml").write_text('extends = "dftl"\ndrive.capacity = "1GiB"\ndrive.over_provisioning = "28%"\n')
+    (tmp_path / "mine.toml").write_text('extends = "dftl"\ndrive.capacity = "1GiB"\ndrive.over_provisioning = "28%"\ndrive.precondition = "fill"\n')
     trace = tmp_path / "mail.csv.zst"
     trace.write_bytes((Path(__file__).parents[2] / "crates/sim/simulator/samples/sqlite-git-ext4.csv.zst").read_bytes())
     plan = tmp_path / "plan.toml"
