@@ -169,14 +169,16 @@ impl DrivePlan {
 
 /// Bytes of this process by a name in its status: `VmRSS`, what it has in memory; `VmSize`, its addresses.
 fn own(name: &str) -> Option<u64> {
-    kib_in(&text_of(Path::new("/proc/self/status"))?, name)
+    in_file(Path::new("/proc/self/status"), |text| kib_in(text, name))
 }
 
-/// A file of the system. Its size is not asked for, as it is told as 0 and the text would be read in small pieces.
-fn text_of(path: &Path) -> Option<String> {
-    let mut text = String::with_capacity(8 << 10);
-    File::open(path).ok()?.take(1 << 20).read_to_string(&mut text).ok()?;
-    Some(text)
+/// What is found in a file of the system, of which the first 8 KiB are looked at: in one step and without the heap, as
+/// small drives are built in little more time than it takes to read these files.
+fn in_file<T>(path: &Path, find: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+    let mut file = File::open(path).ok()?;
+    let mut text = [0; 8 << 10];
+    let length = file.read(&mut text).ok()?;
+    find(std::str::from_utf8(&text[..length]).ok()?)
 }
 
 /// A line `NAME: … kB` of a text of the system, in bytes.
@@ -226,13 +228,13 @@ struct Reading {
 
 impl Reading {
     fn now() -> Self {
-        let status = text_of(Path::new("/proc/self/status")).unwrap_or_default();
-        let machine = text_of(Path::new("/proc/meminfo")).unwrap_or_default();
-        let free = kib_in(&machine, "MemAvailable");
+        let own = |text: &str| Some([kib_in(text, "VmRSS"), kib_in(text, "VmSize")]);
+        let [resident, addresses] = in_file(Path::new("/proc/self/status"), own).unwrap_or_default();
+        let left = |text: &str| Some(kib_in(text, "MemAvailable")? + kib_in(text, "SwapFree").unwrap_or(0));
         Self {
-            resident: kib_in(&status, "VmRSS"),
-            addresses: kib_in(&status, "VmSize"),
-            left: free.map(|free| free + kib_in(&machine, "SwapFree").unwrap_or(0)),
+            resident,
+            addresses,
+            left: in_file(Path::new("/proc/meminfo"), left),
             group_limit: group_limit(Path::new("/sys/fs/cgroup")),
             address_limit: address_limit(),
         }
@@ -258,36 +260,36 @@ impl Reading {
 
 /// The least limit of the control groups of this process, in either version.
 fn group_limit(root: &Path) -> Option<u64> {
-    let text = text_of(Path::new("/proc/self/cgroup"))?;
-    let limits = text.lines().filter_map(|line| {
-        let (_, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
-        let (root, file) = match controllers {
-            "" => (root.to_owned(), "memory.max"),
-            "memory" => (root.join("memory"), "memory.limit_in_bytes"),
-            _ => return None,
-        };
-        let own = root.join(path.trim_start_matches('/'));
-        // A group has no more than those above it; what cannot be seen from here does not count.
-        let limits = own
-            .ancestors()
-            .take_while(|folder| folder.starts_with(&root))
-            .filter_map(|folder| limit_in(&folder.join(file)));
-        limits.min()
-    });
-    limits.min()
+    let limits = |text: &str| text.lines().filter_map(|line| limit_of(root, line)).min();
+    in_file(Path::new("/proc/self/cgroup"), limits)
+}
+
+/// The least limit of the group in a line of `/proc/self/cgroup`, and of those above it.
+fn limit_of(root: &Path, line: &str) -> Option<u64> {
+    let (_, rest) = line.split_once(':')?;
+    let (controllers, path) = rest.split_once(':')?;
+    let (root, file) = match controllers {
+        "" => (root.to_owned(), "memory.max"),
+        "memory" => (root.join("memory"), "memory.limit_in_bytes"),
+        _ => return None,
+    };
+    let own = root.join(path.trim_start_matches('/'));
+    // A group has no more than those above it; what cannot be seen from here does not count.
+    let groups = own.ancestors().take_while(|folder| folder.starts_with(&root));
+    groups.filter_map(|folder| limit_in(&folder.join(file))).min()
 }
 
 /// `ulimit -v` of this process, if it has one.
 fn address_limit() -> Option<u64> {
-    let text = text_of(Path::new("/proc/self/limits"))?;
-    let limit = text.lines().find_map(|line| line.strip_prefix("Max address space")?.split_whitespace().next());
-    limit?.parse().ok()
+    in_file(Path::new("/proc/self/limits"), |text| {
+        let limit = text.lines().find_map(|line| line.strip_prefix("Max address space")?.split_whitespace().next());
+        limit?.parse().ok()
+    })
 }
 
 /// A number in a file; "max" is none.
 fn limit_in(path: &Path) -> Option<u64> {
-    text_of(path)?.trim().parse().ok()
+    in_file(path, |text| text.trim().parse().ok())
 }
 
 #[cfg(test)]
