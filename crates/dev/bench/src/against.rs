@@ -102,6 +102,11 @@ pub(crate) fn words(ratio: Option<Cell>) -> String {
     }
 }
 
+/// The same as records have it.
+pub(crate) fn recorded(ratio: Option<Cell>) -> Option<Value> {
+    ratio.map(|ratio| json!({"mean": ratio.mean, "half": ratio.half}))
+}
+
 pub(crate) fn print(rows: &[Compared]) {
     println!(
         "{:<28} {:>12} {:>12}  {:<13}  {:<13}  what was simulated",
@@ -122,7 +127,7 @@ pub(crate) fn print(rows: &[Compared]) {
 }
 
 pub(crate) fn to_json(rows: &[Compared], other: &Path) -> Value {
-    let ratio = |row: &Compared, key| row.ratio(key).map(|ratio| json!({"mean": ratio.mean, "half": ratio.half}));
+    let ratio = |row: &Compared, key| recorded(row.ratio(key));
     let row = |row: &Compared| {
         json!({"row": row.name, "unit": row.unit, "best": row.best("measured"), "same": row.is_same(),
             "rounds": row.values("measured").collect::<Vec<_>>(), "ratio": ratio(row, "measured"),

@@ -1,7 +1,7 @@
 //! Several rounds of this program, each a process of its own with reference programs before and after it: the mean of
 //! each row and of its ratio, with their 95 % intervals.
 
-use crate::against::{run, words};
+use crate::against::{recorded, run, words};
 use metrics::Cell;
 use serde_json::{Value, json};
 use std::io;
@@ -30,7 +30,11 @@ impl Repeated {
     fn ratio_in_words(&self) -> String {
         let told = self.values("ratio_to_yardstick").len();
         let words = words(self.mean("ratio_to_yardstick"));
-        if (1..self.rounds.len()).contains(&told) { format!("{words} of {told} rounds") } else { words }
+        if (1..self.rounds.len()).contains(&told) {
+            format!("{words} ({told} of {} rounds)", self.rounds.len())
+        } else {
+            words
+        }
     }
 
     fn is_same(&self) -> bool {
@@ -39,7 +43,7 @@ impl Repeated {
 
     /// The row as kept in the record of the rounds.
     pub fn to_json(&self) -> Value {
-        let cell = |key| self.mean(key).map(|cell| json!({"mean": cell.mean, "half": cell.half}));
+        let cell = |key| recorded(self.mean(key));
         json!({"row": self.text("row"), "unit": self.text("unit"), "target": self.rounds[0]["target"],
             "same": self.is_same(), "rounds": self.values("measured"), "mean": cell("measured"),
             "ratios": self.values("ratio_to_yardstick"), "ratio": cell("ratio_to_yardstick")})
@@ -68,12 +72,12 @@ pub(crate) fn measure(rounds: u32, only: Option<&str>, smoke: bool) -> io::Resul
 /// The table.
 pub(crate) fn print(rows: &[Repeated]) {
     println!(
-        "{:<26} {:<20} {:>9}  {:<16}  what was simulated",
+        "{:<26} {:<20} {:>9}  {:<25}  what was simulated",
         "row, mean of the rounds", "measured", "target", "ratio"
     );
     for row in rows {
         println!(
-            "{:<26} {:<20} {:>9}  {:<16}  {}",
+            "{:<26} {:<20} {:>9}  {:<25}  {}",
             row.text("row"),
             format!("{} {}", words(row.mean("measured")), row.text("unit")),
             format!("{} {}", row.rounds[0]["target"], row.text("unit")),
