@@ -61,7 +61,7 @@ pub fn buffers() -> Vec<Buffer> {
 pub const KEY: &str = "buffer.kind";
 
 /// A parameter of buffers is read where one that declares it is chosen.
-const CHOSEN: Condition = Condition::one_of(KEY, policy::declaring);
+const CHOSEN: Condition = Condition::one_of(KEY, policy::declares);
 
 /// Parameters of all buffers.
 pub fn parameters() -> Vec<Parameter> {

@@ -64,10 +64,11 @@ pub const CODES_AT_START: Choices<bool> = Choices {
     ],
 };
 
-const IS_CODED: Condition = Condition::one_of("stripe.kind", |_| vec![crate::KIND]);
+const IS_CODED: Condition = Condition::one_of("stripe.kind", |_, name| name == crate::KIND);
 const CODED: Condition = Condition::above_zero("coded.code_zones").otherwise("there are no code zones");
-const IN_GROUPS: Condition = Condition::one_of(QUEUES.key, |_| QUEUES.names(|queues| queues != Queues::Lockstep))
-    .otherwise("all banks work in step");
+const IN_GROUPS: Condition =
+    Condition::one_of(QUEUES.key, |_, name| QUEUES.means(name, |queues| queues != Queues::Lockstep))
+        .otherwise("all banks work in step");
 const READS_AHEAD: Condition = Condition::above_zero("coded.read_ahead.after").otherwise("nothing is read ahead");
 
 #[derive(Clone, Debug)]

@@ -22,4 +22,4 @@ pub const AGE_MAX: Nanos = 3650 * 24 * HOUR;
 
 /// A key that is read only where cells make errors.
 pub const CELLS_ERR: Condition =
-    Condition::one_of(ERRORS.key, |_| ERRORS.names(|errs| errs)).otherwise("cells make no errors");
+    Condition::one_of(ERRORS.key, |_, name| ERRORS.means(name, |errs| errs)).otherwise("cells make no errors");

@@ -43,9 +43,9 @@ impl<T: Copy> Choices<T> {
         self.table.iter().find(|(known, ..)| *known == name).map(|(.., meaning)| *meaning)
     }
 
-    /// The names whose meaning `is_meant` accepts, for [`crate::Condition::one_of`].
-    pub fn names(&self, is_meant: impl Fn(T) -> bool) -> Vec<&'static str> {
-        self.table.iter().filter(|(.., meaning)| is_meant(*meaning)).map(|(name, ..)| *name).collect()
+    /// Whether `name` has a meaning that `is_meant` accepts, for [`crate::Condition::one_of`].
+    pub fn means(&self, name: &str, is_meant: impl Fn(T) -> bool) -> bool {
+        self.meaning(name).is_some_and(is_meant)
     }
 }
 
@@ -55,8 +55,8 @@ impl<T: Copy + PartialEq> Choices<T> {
     /// # Panics
     /// If none does.
     pub fn name_of(&self, meaning: T) -> &'static str {
-        let names = self.names(|known| known == meaning);
-        names.first().copied().unwrap_or_else(|| panic!("no choice of {} means this", self.key))
+        let named = self.table.iter().find(|(.., known)| *known == meaning);
+        named.unwrap_or_else(|| panic!("no choice of {} means this", self.key)).0
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     fn a_name_means_what_its_line_says() {
         assert_eq!((SIDE.read(&with("left")), SIDE.read(&with("right"))), (-1, 1));
         assert_eq!(SIDE.named()[1], ("right", "this way"));
-        assert_eq!((SIDE.names(|side| side < 0), SIDE.name_of(1)), (vec!["left"], "right"));
+        assert_eq!((SIDE.means("left", |side| side < 0), SIDE.name_of(1)), (true, "right"));
         assert_eq!((SIDE.read_if_set(&with("left")), SIDE.read_if_set(&Values::default())), (Some(-1), None));
     }
 

@@ -19,8 +19,8 @@ pub struct Condition {
 /// A test of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Test {
-    /// One of the names that the function gives for the key with this condition.
-    OneOf(fn(&str) -> Vec<&'static str>),
+    /// A name that the function accepts, whose other argument is the key with this condition.
+    OneOf(fn(own: &str, name: &str) -> bool),
     /// A number above zero.
     AboveZero,
     /// A number above zero; or the other key holds one.
@@ -36,9 +36,9 @@ impl Condition {
         Self { key, test, otherwise: None, counts_as: None }
     }
 
-    /// The choice `key` is one of the names that the function gives for the key with this condition.
-    pub const fn one_of(key: &'static str, names: fn(&str) -> Vec<&'static str>) -> Self {
-        Self::new(key, Test::OneOf(names))
+    /// The choice `key` is one of the names that the function accepts for the key with this condition.
+    pub const fn one_of(key: &'static str, is_meant: fn(own: &str, name: &str) -> bool) -> Self {
+        Self::new(key, Test::OneOf(is_meant))
     }
 
     /// The number `key` is above zero.
@@ -81,7 +81,7 @@ impl Condition {
             _ => false,
         };
         match (self.test, values.get(self.key)) {
-            (Test::OneOf(names), Some(Value::Name(name))) => names(own).contains(&name.as_str()),
+            (Test::OneOf(is_meant), Some(Value::Name(name))) => is_meant(own, name),
             (Test::AboveZero, value) => is_above_zero(value),
             (Test::AboveZeroOr(other), value) => is_above_zero(value) || is_above_zero(values.get(other)),
             (Test::SetOr(other), value) => value.is_some() || values.get(other).is_some(),
@@ -90,18 +90,25 @@ impl Condition {
         }
     }
 
+    /// Names that [`Condition::one_of`] accepts for the key `own`, and the other names. `known` has all keys.
+    pub fn names(&self, own: &str, known: &[Parameter]) -> [Vec<&'static str>; 2] {
+        let Test::OneOf(is_meant) = self.test else { return [Vec::new(), Vec::new()] };
+        let asked = known.iter().find(|known| known.key == self.key);
+        let all = asked.map_or_else(Vec::new, |asked| asked.kind.choices());
+        let (meant, others) = all.into_iter().map(|(name, _)| name).partition(|name| is_meant(own, name));
+        [meant, others]
+    }
+
     /// What must be so for the key `own`, in words; nothing: any value will do. `known` has all keys.
     fn text(&self, own: &str, known: &[Parameter]) -> Option<String> {
         let key = self.key;
-        let names = match self.test {
-            Test::OneOf(names) => names(own),
+        let [names, others] = match self.test {
+            Test::OneOf(_) => self.names(own, known),
             Test::AboveZero => return Some(format!("{key} is above 0")),
             Test::AboveZeroOr(other) => return Some(format!("{key} or {other} is above 0")),
             Test::Off => return Some(format!("{key} is false")),
             Test::SetOr(other) => return Some(format!("{key} or {other} is set")),
         };
-        let all = known.iter().find(|known| known.key == key).map_or_else(Vec::new, |known| known.kind.choices());
-        let others: Vec<&str> = all.iter().map(|(name, _)| *name).filter(|name| !names.contains(name)).collect();
         // The shorter way to say it.
         match others.len() {
             0 => None,
@@ -243,9 +250,9 @@ impl Declared {
         Self(entries.map(|(name, parameters)| (name, keys(parameters))).collect())
     }
 
-    /// Names of the entries that declare the key called `own`, for [`Condition::one_of`].
-    pub fn declaring(&self, own: &str) -> Vec<&'static str> {
-        self.0.iter().filter(|(_, keys)| keys.contains(&own)).map(|(name, _)| *name).collect()
+    /// Whether the entry called `name` declares the key called `own`, for [`Condition::one_of`].
+    pub fn declares(&self, own: &str, name: &str) -> bool {
+        self.0.iter().any(|(known, keys)| *known == name && keys.contains(&own))
     }
 }
 
@@ -256,7 +263,7 @@ mod tests {
 
     const LAMP: Choices<u8> =
         Choices { key: "lamp", table: &[("off", "dark", 0), ("dim", "a little", 1), ("bright", "very", 2)] };
-    const IS_LIT: Condition = Condition::one_of("lamp", |_| LAMP.names(|light| light > 0));
+    const IS_LIT: Condition = Condition::one_of("lamp", |_, name| LAMP.means(name, |light| light > 0));
     const KEYS: [Parameter; 5] = [
         Parameter::new("lamp", Kind::Choice(|| LAMP.named()), "off", ""),
         Parameter::new("room", Kind::Size { min: 0, max: 1 << 20 }, "0B", ""),
@@ -301,7 +308,7 @@ mod tests {
         assert_eq!(text(&KEYS[0]), None);
         assert_eq!(text(&KEYS[3]).as_deref(), Some("lamp is not off, and room is above 0"));
         assert_eq!(text(&KEYS[4]).as_deref(), Some("door or window is set"));
-        let bright = KEYS[0].only(Condition::one_of("lamp", |_| vec!["bright"]));
+        let bright = KEYS[0].only(Condition::one_of("lamp", |_, name| name == "bright"));
         assert_eq!(text(&bright).as_deref(), Some("lamp is bright"));
     }
 

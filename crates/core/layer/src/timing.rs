@@ -26,7 +26,8 @@ pub const SERVICE: Choices<bool> = Choices {
 };
 
 /// A key that is read only where commands take time.
-pub const IN_TIME: Condition = Condition::one_of(TIME.key, |_| TIME.names(|timed| timed)).otherwise("no time passes");
+pub const IN_TIME: Condition =
+    Condition::one_of(TIME.key, |_, name| TIME.means(name, |timed| timed)).otherwise("no time passes");
 /// A key that is read only where dies and channels work side by side.
-pub const SIDE_BY_SIDE: Condition = Condition::one_of(SERVICE.key, |_| SERVICE.names(|serial| !serial))
+pub const SIDE_BY_SIDE: Condition = Condition::one_of(SERVICE.key, |_, name| SERVICE.means(name, |serial| !serial))
     .otherwise("one server does everything in order");

@@ -61,33 +61,33 @@ pub(crate) const MOVES_OLD: Choices<bool> = Choices {
     ],
 };
 
-/// Names of the schemes that `fits` accepts.
-fn schemes(fits: impl Fn(&Scheme) -> bool) -> Vec<&'static str> {
-    SCHEMES.iter().filter(|scheme| fits(scheme)).map(|scheme| scheme.name).collect()
+/// Whether `name` is one of the schemes that `fits` accepts.
+fn is_scheme(name: &str, fits: impl Fn(&Scheme) -> bool) -> bool {
+    find(name).is_some_and(fits)
 }
 
-const STRIPED: Condition = Condition::one_of(KEY, |_| schemes(|_| true));
-const FIXED: Condition =
-    Condition::one_of(KEY, |_| schemes(|scheme| !scheme.elastic)).otherwise("no page has a chip of its own");
-const HAS_PARITY: Condition = Condition::one_of(KEY, |_| schemes(|scheme| scheme.parity > 0))
+const STRIPED: Condition = Condition::one_of(KEY, |_, name| is_scheme(name, |_| true));
+const FIXED: Condition = Condition::one_of(KEY, |_, name| is_scheme(name, |scheme| !scheme.elastic))
+    .otherwise("no page has a chip of its own");
+const HAS_PARITY: Condition = Condition::one_of(KEY, |_, name| is_scheme(name, |scheme| scheme.parity > 0))
     .otherwise("nothing can be computed that a spare could take");
 const KEEPS_OLD: Condition =
-    Condition::one_of(KEY, |_| schemes(Scheme::keeps_old)).otherwise("no old versions are kept");
-const READS_AROUND: Condition = Condition::one_of(KEY, |_| schemes(Scheme::keeps_old))
+    Condition::one_of(KEY, |_, name| is_scheme(name, Scheme::keeps_old)).otherwise("no old versions are kept");
+const READS_AROUND: Condition = Condition::one_of(KEY, |_, name| is_scheme(name, Scheme::keeps_old))
     .otherwise("no page has a stripe that stays and a parity to read instead");
-const DELAYS: Condition = Condition::one_of(KEY, |_| schemes(Scheme::delays)).otherwise("no parity is delayed");
-const KEEPS_FULL: Condition = Condition::one_of(KEY, |_| schemes(|scheme| scheme.delay == Delay::Full))
+const DELAYS: Condition =
+    Condition::one_of(KEY, |_, name| is_scheme(name, Scheme::delays)).otherwise("no parity is delayed");
+const KEEPS_FULL: Condition = Condition::one_of(KEY, |_, name| is_scheme(name, |scheme| scheme.delay == Delay::Full))
     .otherwise("no full parity is kept in memory");
 const UPDATES: Condition =
-    Condition::one_of(KEY, |_| schemes(Scheme::updates)).otherwise("no write updates a full parity");
+    Condition::one_of(KEY, |_, name| is_scheme(name, Scheme::updates)).otherwise("no write updates a full parity");
 const HAS_SPARES: Condition = Condition::above_zero("stripe.spares").otherwise("there is no spare");
 const GATHERS: Condition = Condition::above_zero("stripe.buffer_size").otherwise("there is no gathering buffer");
 
 /// A key of mappings is read by the mapping below, or by the one that elastic stripes are.
-pub const MAPPED: Condition = Condition::one_of(KEY, |key| {
+pub const MAPPED: Condition = Condition::one_of(KEY, |key, name| {
     static OWN: LazyLock<Vec<Parameter>> = LazyLock::new(elastic::parameters);
-    let is_read = OWN.iter().any(|parameter| parameter.key == key);
-    stripe_names().into_iter().filter(|name| is_read || !has_own_map(name)).collect()
+    !has_own_map(name) || OWN.iter().any(|parameter| parameter.key == key)
 })
 .otherwise("stripes have a map of their own");
 

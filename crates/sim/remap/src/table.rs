@@ -66,7 +66,7 @@ fn choices() -> Vec<Named> {
 }
 
 /// A key is read where a driver that declares it is chosen.
-const READ: Condition = Condition::one_of(KEY, |key| DECLARED.declaring(key));
+const READ: Condition = Condition::one_of(KEY, |key, name| DECLARED.declares(key, name));
 
 static DECLARED: LazyLock<Declared> =
     LazyLock::new(|| Declared::new(HOST_DRIVERS.iter().map(|entry| (entry.name, (entry.parameters)()))));

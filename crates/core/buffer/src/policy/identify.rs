@@ -54,7 +54,7 @@ pub(super) const PARAMETERS: [Parameter; 3] = [
          where the host makes random writes of more than 4 KiB.",
     )
     .example("8KiB")
-    .only(Condition::one_of(BY.key, |_| BY.names(|by| by == By::Size))),
+    .only(Condition::one_of(BY.key, |_, name| BY.means(name, |by| by == By::Size))),
     Parameter::new(
         "buffer.hot_pages",
         ParameterKind::Count { min: 1, max: 1 << 20 },
@@ -63,7 +63,7 @@ pub(super) const PARAMETERS: [Parameter; 3] = [
          halved after four times this many page writes.",
     )
     .example("4096")
-    .only(Condition::one_of(BY.key, |_| BY.names(|by| by != By::Size))),
+    .only(Condition::one_of(BY.key, |_, name| BY.means(name, |by| by != By::Size))),
 ];
 
 /// See the module description.

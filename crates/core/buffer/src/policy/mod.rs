@@ -198,17 +198,14 @@ table! {
     two_level::entry => two_level::TwoLevel,
 }
 
-/// Names of the buffers that read the key called `own`.
-pub(crate) fn declaring(own: &str) -> Vec<&'static str> {
+/// Whether the buffer called `name` reads the key called `own`.
+pub(crate) fn declares(own: &str, name: &str) -> bool {
     static BUILT_IN: LazyLock<Declared> =
         LazyLock::new(|| Declared::new(built_in().into_iter().map(|entry| (entry.name, (entry.parameters)()))));
     // Registered ones come at any time, and all read the same keys.
     static REGISTERED: LazyLock<Vec<Parameter>> = LazyLock::new(outside::parameters);
-    let mut names = BUILT_IN.declaring(own);
-    if REGISTERED.iter().any(|parameter| parameter.key == own) {
-        names.extend(outside::entries().map(|entry| entry.name));
-    }
-    names
+    let is_theirs = || REGISTERED.iter().any(|parameter| parameter.key == own);
+    BUILT_IN.declares(own, name) || is_theirs() && outside::is_from_outside(name)
 }
 
 /// The table of buffers, and those a program around this one has registered.

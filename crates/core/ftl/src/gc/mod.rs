@@ -148,7 +148,7 @@ pub const VICTIMS: &[VictimEntry] =
     &[cost_benefit::ENTRY, d_choices::ENTRY, fifo::ENTRY, greedy::ENTRY, random::ENTRY, windowed_greedy::ENTRY];
 
 /// A parameter of victim policies is read where one that declares it is chosen.
-const CHOSEN: Condition = Condition::one_of("ftl.gc.victim", |key| DECLARED.declaring(key));
+const CHOSEN: Condition = Condition::one_of("ftl.gc.victim", |key, name| DECLARED.declares(key, name));
 
 static DECLARED: LazyLock<Declared> =
     LazyLock::new(|| Declared::new(VICTIMS.iter().map(|entry| (entry.name, entry.parameters.to_vec()))));

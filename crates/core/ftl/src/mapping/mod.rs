@@ -196,7 +196,7 @@ table! {
 pub const KEY: &str = "ftl.kind";
 
 /// A parameter of mappings is read where one that declares it is chosen.
-const CHOSEN: Condition = Condition::one_of(KEY, |key| DECLARED.declaring(key));
+const CHOSEN: Condition = Condition::one_of(KEY, |key, name| DECLARED.declares(key, name));
 
 static DECLARED: LazyLock<Declared> =
     LazyLock::new(|| Declared::new(mappings().into_iter().map(|entry| (entry.name, (entry.parameters)()))));

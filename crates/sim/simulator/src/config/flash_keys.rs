@@ -56,7 +56,8 @@ pub(crate) const URGENT: Choices<bool> = Choices {
     ],
 };
 
-const SUSPENDS: Condition = Condition::one_of(SUSPEND.key, |_| SUSPEND.names(|what| what != SuspendOption::Off));
+const SUSPENDS: Condition =
+    Condition::one_of(SUSPEND.key, |_, name| SUSPEND.means(name, |what| what != SuspendOption::Off));
 
 /// The key that gives other keys their defaults, and that nothing else reads.
 pub(crate) const PART: &str = "flash.part";

@@ -39,7 +39,7 @@ const BURN_IN: u64 = 10;
 /// 0.7 % more. Fitted on blocks of 64 pages with 13.9 % of spare flash.
 const HELD_OPEN: f64 = 0.6;
 
-const OVERWRITTEN: Condition = Condition::one_of(PRECONDITION.key, |_| PRECONDITION.names(is_overwritten))
+const OVERWRITTEN: Condition = Condition::one_of(PRECONDITION.key, |_, name| PRECONDITION.means(name, is_overwritten))
     .otherwise("the drive is not overwritten before the run");
 
 pub(crate) const PARAMETER: Parameter = Parameter::new(

@@ -16,7 +16,7 @@ use layer::{Condition, IN_TIME, Parameter, ParameterKind as Kind, SIDE_BY_SIDE, 
 /// The name of the key.
 pub(super) const KEY: &str = "measure.warm_up";
 pub(super) const IN_USE: Condition =
-    Condition::one_of(PRECONDITION.key, |_| PRECONDITION.names(|state| state != Precondition::None))
+    Condition::one_of(PRECONDITION.key, |_, name| PRECONDITION.means(name, |state| state != Precondition::None))
         .otherwise("the drive begins erased");
 pub(crate) const PARAMETER: Parameter = Parameter::new(
     KEY,

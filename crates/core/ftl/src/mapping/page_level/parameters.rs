@@ -14,7 +14,8 @@ use units::quantity;
 pub const RUN_PAGES: &str = "ftl.allocation.run_pages";
 
 /// Pages have no home plane.
-const DYNAMIC: Condition = Condition::one_of(PLACEMENTS.key, |_| PLACEMENTS.names(|place| place == Placement::Dynamic));
+const DYNAMIC: Condition =
+    Condition::one_of(PLACEMENTS.key, |_, name| PLACEMENTS.means(name, |place| place == Placement::Dynamic));
 
 /// The key of superblocks of all planes.
 pub const SUPERBLOCKS: &str = "ftl.gc.superblocks";

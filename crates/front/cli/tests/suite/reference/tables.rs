@@ -4,10 +4,10 @@ use super::page::{Page, linked, place};
 use super::{document, root};
 use drive::{CLAUSES, FAULTS};
 use fit::{KNOWN, MeasuredDrive, find_figure};
-use layer::{Parameter, Test};
+use layer::Parameter;
 use nandarium_cli::{EXIT_CODES, Listing, items};
 use simulator::Config;
-use simulator::config::{Preset, drives, parts, stacks};
+use simulator::config::{Preset, all_keys, drives, parts, stacks};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -92,12 +92,9 @@ fn sentence(text: &str) -> String {
 
 /// Whether a key is read only where `key` chooses `name`, or one of few others.
 fn is_of(own: &Parameter, key: &str, name: &str) -> bool {
-    own.read_when.iter().any(|condition| match condition.test {
-        Test::OneOf(names) if condition.key == key => {
-            let names = names(own.key);
-            names.len() <= FEW && names.contains(&name)
-        }
-        _ => false,
+    own.read_when.iter().filter(|condition| condition.key == key).any(|condition| {
+        let [names, _] = condition.names(own.key, all_keys());
+        names.len() <= FEW && names.contains(&name)
     })
 }
 

@@ -42,7 +42,7 @@ const REPLACEMENT: Choices<Replacement> = Choices {
     ],
 };
 const HAS_TWO_LISTS: Condition =
-    Condition::one_of(REPLACEMENT.key, |_| REPLACEMENT.names(|order| order != Replacement::Recency));
+    Condition::one_of(REPLACEMENT.key, |_, name| REPLACEMENT.means(name, |order| order != Replacement::Recency));
 
 /// The line for the table of mappings.
 pub(in crate::mapping) fn mapping() -> Mapping {
