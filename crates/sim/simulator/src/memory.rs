@@ -55,7 +55,7 @@ pub fn spare_addresses() {
 
 /// As many of these threads as `ulimit -v` leaves addresses for, each with a run; at least one.
 pub fn threads_that_fit(threads: usize) -> usize {
-    let left = address_limit().zip(own("VmSize")).map(|(limit, taken)| limit.saturating_sub(taken));
+    let left = address_limit().zip(own()).map(|(limit, [taken, _])| limit.saturating_sub(taken));
     left.map_or(threads, |left| threads.min((left / (THREAD + OWN)) as usize).max(1))
 }
 
@@ -167,9 +167,31 @@ impl DrivePlan {
     }
 }
 
-/// Bytes of this process by a name in its status: `VmRSS`, what it has in memory; `VmSize`, its addresses.
-fn own(name: &str) -> Option<u64> {
-    in_file(Path::new("/proc/self/status"), |text| kib_in(text, name))
+/// Bytes of addresses that this process has, and those of them in memory.
+#[cfg(target_os = "linux")]
+fn own() -> Option<[u64; 2]> {
+    in_file(Path::new("/proc/self/statm"), |text| {
+        let mut pages = text.split_whitespace().map_while(|number| number.parse::<u64>().ok());
+        let page_bytes = rustix::param::page_size() as u64;
+        Some([pages.next()? * page_bytes, pages.next()? * page_bytes])
+    })
+}
+
+/// `ulimit -v` of this process, if it has one.
+#[cfg(target_os = "linux")]
+fn address_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::As).current
+}
+
+/// Elsewhere nothing is known of this process, and nothing limits it.
+#[cfg(not(target_os = "linux"))]
+fn own() -> Option<[u64; 2]> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn address_limit() -> Option<u64> {
+    None
 }
 
 /// What is found in a file of the system, of which the first 8 KiB are looked at: in one step and without the heap, as
@@ -228,8 +250,7 @@ struct Reading {
 
 impl Reading {
     fn now() -> Self {
-        let own = |text: &str| Some([kib_in(text, "VmRSS"), kib_in(text, "VmSize")]);
-        let [resident, addresses] = in_file(Path::new("/proc/self/status"), own).unwrap_or_default();
+        let [addresses, resident] = own().map_or([None; 2], |own| own.map(Some));
         let left = |text: &str| Some(kib_in(text, "MemAvailable")? + kib_in(text, "SwapFree").unwrap_or(0));
         Self {
             resident,
@@ -277,14 +298,6 @@ fn limit_of(root: &Path, line: &str) -> Option<u64> {
     // A group has no more than those above it; what cannot be seen from here does not count.
     let groups = own.ancestors().take_while(|folder| folder.starts_with(&root));
     groups.filter_map(|folder| limit_in(&folder.join(file))).min()
-}
-
-/// `ulimit -v` of this process, if it has one.
-fn address_limit() -> Option<u64> {
-    in_file(Path::new("/proc/self/limits"), |text| {
-        let limit = text.lines().find_map(|line| line.strip_prefix("Max address space")?.split_whitespace().next());
-        limit?.parse().ok()
-    })
 }
 
 /// A number in a file; "max" is none.
