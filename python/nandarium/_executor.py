@@ -16,6 +16,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from . import _nandarium, policies
+from ._pool import PoolWatch
 from .errors import ClusterError, SimulationError
 
 AHEAD = 2000
@@ -130,12 +131,12 @@ def answer_at(worker: str, build: str, work: Callable[[], str]) -> str:
 class Jobs:
     """Jobs of an errand under way. `work` does one on a worker; `look` raises if the executor is gone."""
 
-    def __init__(self, executor: Executor, errand: Errand, what: str | None, work: Callable[[str, str], str], look: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, executor: Executor, errand: Errand, what: str | None, work: Callable[[str, str], str], look: Callable[[], None] | None = None) -> None:
         self.executor = executor
         self.errand = errand
         self.what = what
         self.work = work
-        self.look = look
+        self.look = look or PoolWatch(executor).look
         self.build = _nandarium.program_hash()
         self.ended: queue.SimpleQueue[Future[str]] = queue.SimpleQueue()
         self.under_way: dict[Future[str], tuple[int, str]] = {}

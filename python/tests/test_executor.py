@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -115,6 +116,25 @@ def test_a_worker_that_dies_breaks_the_executor_and_the_same_sweep_goes_on(tmp_p
     monkeypatch.setattr(_executor, "answer", killed)
     with ProcessPoolExecutor(1, mp_context=FORK) as pool, pytest.raises(nd.SimulationError, match="jobs: probe, .*the same study goes on"):
         nd.repro("hard", scale="1/128", out=tmp_path / "study", executor=pool)
+
+
+def killed_while_it_answers(build: str, job: str) -> str:
+    """On a worker that was forked off: an answer of 1 MiB ends after its first bytes."""
+    pipe = POOLS[-1]._result_queue._writer.fileno()
+    os.write(pipe, struct.pack("!i", 1 << 20) + b"the beginning")
+    return killed(build, job)
+
+
+POOLS: list[Any] = []
+
+
+def test_a_worker_that_dies_in_the_middle_of_an_answer_breaks_the_executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_executor, "answer", killed_while_it_answers)
+    for workers in (1, 2):
+        with ProcessPoolExecutor(workers, mp_context=FORK) as pool:
+            POOLS.append(pool)
+            with pytest.raises(nd.SimulationError, match="the executor broke .*BrokenProcessPool.* the same sweep goes on"):
+                nd.sweep(SMALL, executor=pool, out=tmp_path / str(workers))
 
 
 def test_jobs_that_fail_on_a_worker_are_named_and_the_others_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
