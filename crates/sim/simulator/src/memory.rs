@@ -55,7 +55,7 @@ pub fn spare_addresses() {
 
 /// As many of these threads as `ulimit -v` leaves addresses for, each with a run; at least one.
 pub fn threads_that_fit(threads: usize) -> usize {
-    let left = address_limit().zip(own()).map(|(limit, [taken, _])| limit.saturating_sub(taken));
+    let left = address_limit().zip(taken()).map(|(limit, [_, addresses])| limit.saturating_sub(addresses));
     left.map_or(threads, |left| threads.min((left / (THREAD + OWN)) as usize).max(1))
 }
 
@@ -167,13 +167,13 @@ impl DrivePlan {
     }
 }
 
-/// Bytes of addresses that this process has, and those of them in memory.
+/// What this process has, in bytes: of memory, and of addresses. Nothing where the system does not tell.
 #[cfg(target_os = "linux")]
-fn own() -> Option<[u64; 2]> {
+fn taken() -> Option<[u64; 2]> {
     in_file(Path::new("/proc/self/statm"), |text| {
         let mut pages = text.split_whitespace().map_while(|number| number.parse::<u64>().ok());
-        let page_bytes = rustix::param::page_size() as u64;
-        Some([pages.next()? * page_bytes, pages.next()? * page_bytes])
+        let [addresses, memory] = [pages.next()?, pages.next()?];
+        Some([memory, addresses].map(|pages| pages.saturating_mul(rustix::param::page_size() as u64)))
     })
 }
 
@@ -183,12 +183,13 @@ fn address_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::As).current
 }
 
-/// Elsewhere nothing is known of this process, and nothing limits it.
+/// Memory of a process is looked up on Linux alone.
 #[cfg(not(target_os = "linux"))]
-fn own() -> Option<[u64; 2]> {
+fn taken() -> Option<[u64; 2]> {
     None
 }
 
+/// Limits of addresses are looked up on Linux alone.
 #[cfg(not(target_os = "linux"))]
 fn address_limit() -> Option<u64> {
     None
@@ -250,7 +251,7 @@ struct Reading {
 
 impl Reading {
     fn now() -> Self {
-        let [addresses, resident] = own().map_or([None; 2], |own| own.map(Some));
+        let [resident, addresses] = taken().map_or([None; 2], |taken| taken.map(Some));
         let left = |text: &str| Some(kib_in(text, "MemAvailable")? + kib_in(text, "SwapFree").unwrap_or(0));
         Self {
             resident,
@@ -336,6 +337,18 @@ mod tests {
 
     fn of(mib: u64) -> [u64; 2] {
         [mib << 20; 2]
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_process_has_is_read_in_bytes_memory_first() {
+        let table = vec![1_u8; 32 << 20];
+        let [memory, addresses] = taken().unwrap();
+        assert!(memory >= table.len() as u64 && addresses >= memory, "{memory} bytes of {addresses}");
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let said = kib_in(&status, "VmSize").unwrap();
+        // Other tests run beside this one.
+        assert!(addresses.abs_diff(said) <= said / 4, "{addresses} and {said} bytes");
     }
 
     #[test]
