@@ -136,7 +136,8 @@ class Jobs:
         self.errand = errand
         self.what = what
         self.work = work
-        self.look = look or PoolWatch(executor).look
+        self.watch = PoolWatch(executor)
+        self.look = look or self.watch.look
         self.build = _nandarium.program_hash()
         self.ended: queue.SimpleQueue[Future[str]] = queue.SimpleQueue()
         self.under_way: dict[Future[str], tuple[int, str]] = {}
@@ -164,6 +165,7 @@ class Jobs:
             # What has not begun is not begun any more; what came in until now is kept.
             for future in self.under_way:
                 future.cancel()
+            self.watch.leave()
         if self.lost:
             goes_on = self.goes_on(f", and the others are kept; the same {self.what} tries them again")
             raise SimulationError(f"{len(self.lost)} jobs were lost{goes_on}. The first: {self.lost[0]}")
@@ -216,7 +218,7 @@ class Jobs:
 
     def broken(self, why: BrokenExecutor, names: list[str]) -> SimulationError:
         """The error for an executor that has lost a worker and all its jobs: it does not say which job did it."""
-        if not self.kept and not self.under_way:
+        if not self.tries:
             return SimulationError(f"the executor was broken before it took a job ({type(why).__name__}: {why}); give a new one")
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         under_way = "; ".join(names[:MOST_NAMED])

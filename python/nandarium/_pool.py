@@ -1,40 +1,67 @@
-"""A pool of processes that waits for the rest of an answer whose writer was killed."""
+"""Breaks process pools that wait for the rest of an answer whose writer was killed."""
 
 from __future__ import annotations
 
+import os
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor
-from multiprocessing.connection import wait
+from contextlib import suppress
 from typing import Any
 
 PATIENCE = 2.0
-"""Seconds in which a pool notices by itself that a worker is gone: it needs some milliseconds."""
+"""Seconds that a pool has to notice by itself that a worker was killed. In tests it took less than 0.1 s."""
+GIVEN_UP = 10.0
+"""Seconds after which a pool that cannot be broken is left to its caller."""
+FILLER = bytes(1 << 16)
+"""What stands for the rest of an answer. No pickled object ends with these bytes, so that the pool refuses it."""
+MOST_FILLERS = 64
+"""Fillers that one look writes."""
 
 
 class PoolWatch:
-    """Makes a `ProcessPoolExecutor` notice that it is broken.
+    """Makes a `ProcessPoolExecutor` notice that a worker was killed.
 
-    A pool reads an answer as a whole, from a pipe that it keeps open for writing. So if a worker is killed in the middle of an
-    answer, for example because memory is short, the pool waits for the rest: no job ends any more, and ``shutdown`` does not
-    return. Without workers and without its own end of the pipe, the pool reads that the answer has ended. Python has no
-    function for that, so this looks into the pool, and does nothing where a pool is made otherwise.
+    A pool reads each answer as a whole. Its own process can write to the pipe as well, so that the pipe never ends. If a worker is
+    killed in the middle of an answer, for example because memory is short, the pool waits for the rest: no job ends any more, and
+    ``shutdown`` does not return. This class kills the other workers and writes bytes in place of the rest. The pool cannot read
+    them as an answer, and declares itself broken. Python has no public function for this, so private attributes are used; a pool
+    without them is left alone.
     """
 
     def __init__(self, executor: Executor) -> None:
-        self.pool: Any = executor if isinstance(executor, ProcessPoolExecutor) else None
-        self.since: dict[int, float] = {}
-        """When each worker was first seen to be gone, by the number of its process."""
+        self.pool: Any = executor if os.name == "posix" and isinstance(executor, ProcessPoolExecutor) else None
+        self.since: float | None = None
+        """When a killed worker was first seen in a pool that had not noticed it."""
 
     def look(self) -> None:
-        """Breaks the pool if a worker is gone for too long."""
-        workers = [*(getattr(self.pool, "_processes", None) or {}).values()]
-        sentinels = {worker.sentinel: worker.pid for worker in workers}
+        """Breaks the pool if it has not noticed a killed worker for too long."""
+        workers = self._workers()
+        # Workers that have done their share of jobs end with 0, and the pool replaces them when it finds time.
+        if not any(worker.exitcode for worker in workers):
+            self.since = None
+            return
         now = time.monotonic()
-        self.since = {sentinels[gone]: self.since.get(sentinels[gone], now) for gone in wait([*sentinels], 0) if isinstance(gone, int)}
-        if any(now - since >= PATIENCE for since in self.since.values()):
+        self.since = now if self.since is None else self.since
+        if now - self.since >= PATIENCE:
             for worker in workers:
                 worker.kill()
-            answers = getattr(self.pool, "_result_queue", None)
-            if answers is not None:
-                answers._writer.close()
-            self.pool = None
+            self._fill()
+
+    def leave(self) -> None:
+        """Waits until the pool has noticed a killed worker, so that it can be shut down."""
+        self.look()
+        while self.since is not None and time.monotonic() - self.since < GIVEN_UP:
+            time.sleep(0.05)
+            self.look()
+
+    def _workers(self) -> list[Any]:
+        """Workers of a pool that does not know yet that it is broken."""
+        workers = getattr(self.pool, "_processes", None)
+        return [*workers.values()] if isinstance(workers, dict) and not getattr(self.pool, "_broken", True) else []
+
+    def _fill(self) -> None:
+        with suppress(AttributeError, OSError):  # the pool is made otherwise, was shut down, or reads no more for now
+            pipe = self.pool._result_queue._writer.fileno()
+            os.set_blocking(pipe, False)
+            for _ in range(MOST_FILLERS):
+                os.write(pipe, FILLER)

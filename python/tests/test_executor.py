@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from test_cluster import PLAN, assert_same
 from test_torture import FIRST, WRITE, append, careless, verify
 
 import nandarium as nd
-from nandarium import _executor, _nandarium
+from nandarium import _executor, _nandarium, _pool
 
 SMALL: dict[str, Any] = {**PLAN, "repetitions": 4}
 """16 runs, and 8 that cannot be built."""
@@ -114,27 +115,63 @@ def test_a_worker_that_dies_breaks_the_executor_and_the_same_sweep_goes_on(tmp_p
     assert nd.sweep(PLAN, executor=pool, out=tmp_path / "out").counts == {"complete": 60, "impossible": 30}
 
     monkeypatch.setattr(_executor, "answer", killed)
+    one = {"stacks": ["page"], "set": {**TINY, "workload.requests": 1000}}
+    with ProcessPoolExecutor(1, mp_context=FORK) as pool, pytest.raises(nd.SimulationError, match="the executor broke .* one of these jobs: page"):
+        nd.sweep(one, executor=pool, out=tmp_path / "one")
     with ProcessPoolExecutor(1, mp_context=FORK) as pool, pytest.raises(nd.SimulationError, match="jobs: probe, .*the same study goes on"):
         nd.repro("hard", scale="1/128", out=tmp_path / "study", executor=pool)
 
 
-def killed_while_it_answers(build: str, job: str) -> str:
-    """On a worker that was forked off: an answer of 1 MiB ends after its first bytes."""
-    pipe = POOLS[-1]._result_queue._writer.fileno()
-    os.write(pipe, struct.pack("!i", 1 << 20) + b"the beginning")
+POOLS: list[Any] = []
+"""The pool whose pipe a worker that was forked off writes to."""
+
+
+def killed_in_an_answer(flag: Path, build: str, job: str) -> str:
+    """On the first worker: an answer of 1 MiB ends after its first bytes. The other workers never answer."""
+    try:
+        flag.touch(exist_ok=False)
+    except FileExistsError:
+        time.sleep(600)
+    os.write(POOLS[0]._result_queue._writer.fileno(), struct.pack("!i", 1 << 20) + b"the beginning")
     return killed(build, job)
 
 
-POOLS: list[Any] = []
+@pytest.fixture
+def half_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Executor]:
+    """A pool of two workers, of which one dies in the middle of an answer. A third process holds the pipe open."""
+    monkeypatch.setattr(_executor, "answer", partial(killed_in_an_answer, tmp_path / "flag"))
+    monkeypatch.setattr(_pool, "PATIENCE", 0.5)
+    with ProcessPoolExecutor(2, mp_context=FORK) as pool:
+        POOLS[:] = [pool]
+        holder = FORK.Process(target=time.sleep, args=(600,))
+        holder.start()
+        yield pool
+    holder.kill()
+    assert multiprocessing.active_children() in ([], [holder]), "no worker is left"
+    POOLS.clear()
 
 
-def test_a_worker_that_dies_in_the_middle_of_an_answer_breaks_the_executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_executor, "answer", killed_while_it_answers)
-    for workers in (1, 2):
-        with ProcessPoolExecutor(workers, mp_context=FORK) as pool:
-            POOLS.append(pool)
-            with pytest.raises(nd.SimulationError, match="the executor broke .*BrokenProcessPool.* the same sweep goes on"):
-                nd.sweep(SMALL, executor=pool, out=tmp_path / str(workers))
+def test_a_worker_that_dies_in_the_middle_of_an_answer_breaks_the_executor(half_an_answer: Executor, tmp_path: Path) -> None:
+    with pytest.raises(nd.SimulationError, match="the executor broke .*BrokenProcessPool.* the same sweep goes on"):
+        nd.sweep(SMALL, executor=half_an_answer, out=tmp_path / "out")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # Python 3.11 stumbles over jobs taken back
+def test_a_pool_can_be_shut_down_though_its_sweep_ended_before_it_broke(half_an_answer: Executor, tmp_path: Path) -> None:
+    def stop(done: int, runs: int) -> None:
+        if (tmp_path / "flag").exists():
+            time.sleep(0.2)  # until the pool waits
+            raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        nd.sweep(SMALL, executor=half_an_answer, out=tmp_path / "out", progress=stop)
+
+
+def test_a_pool_that_is_slow_to_replace_its_workers_is_not_broken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(_pool, "PATIENCE", 0.2)
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
+        pool.submit(int).add_done_callback(lambda _: time.sleep(3))
+        assert nd.sweep({**PLAN, "repetitions": 1}, executor=pool, out=tmp_path / "out").counts == {"complete": 4, "impossible": 2}
 
 
 def test_jobs_that_fail_on_a_worker_are_named_and_the_others_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
