@@ -19,7 +19,7 @@ pub struct Condition {
 /// A test of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Test {
-    /// A name that the function accepts, whose other argument is the key with this condition.
+    /// One of the names that the function accepts for the key with this condition.
     OneOf(fn(own: &str, name: &str) -> bool),
     /// A number above zero.
     AboveZero,
