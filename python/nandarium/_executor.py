@@ -162,10 +162,12 @@ class Jobs:
                 if progress:
                     progress(found + self.kept, found + len(self.errand))
         finally:
-            # What has not begun is not begun any more; what came in until now is kept.
-            for future in self.under_way:
-                future.cancel()
-            self.watch.leave()
+            try:
+                self.watch.leave()  # first: Python 3.11 does not break a pool to its end whose jobs were taken back
+            finally:
+                # What has not begun is not begun any more; what came in until now is kept.
+                for future in self.under_way:
+                    future.cancel()
         if self.lost:
             goes_on = self.goes_on(f", and the others are kept; the same {self.what} tries them again")
             raise SimulationError(f"{len(self.lost)} jobs were lost{goes_on}. The first: {self.lost[0]}")

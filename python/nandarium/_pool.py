@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import suppress
@@ -14,8 +15,10 @@ GIVEN_UP = 10.0
 """Seconds after which a pool that cannot be broken is left to its caller."""
 FILLER = bytes(1 << 16)
 """What stands for the rest of an answer. No pickled object ends with these bytes, so that the pool refuses it."""
-MOST_FILLERS = 64
-"""Fillers that one look writes."""
+FILLING = 1.0
+"""Seconds that one look fills for at most."""
+READS_ON = 50
+"""Milliseconds within which a pool that waits takes more bytes."""
 
 
 class PoolWatch:
@@ -36,15 +39,15 @@ class PoolWatch:
     def look(self) -> None:
         """Breaks the pool if it has not noticed a killed worker for too long."""
         workers = self._workers()
-        # Workers that have done their share of jobs end with 0, and the pool replaces them when it finds time.
-        if not any(worker.exitcode for worker in workers):
+        # Workers that have done their share of jobs end by themselves, and the pool replaces them when it finds time.
+        if not any((getattr(worker, "exitcode", None) or 0) < 0 for worker in workers):
             self.since = None
             return
         now = time.monotonic()
         self.since = now if self.since is None else self.since
         if now - self.since >= PATIENCE:
             for worker in workers:
-                worker.kill()
+                worker.kill()  # nobody else may write now
             self._fill()
 
     def leave(self) -> None:
@@ -60,8 +63,15 @@ class PoolWatch:
         return [*workers.values()] if isinstance(workers, dict) and not getattr(self.pool, "_broken", True) else []
 
     def _fill(self) -> None:
-        with suppress(AttributeError, OSError):  # the pool is made otherwise, was shut down, or reads no more for now
-            pipe = self.pool._result_queue._writer.fileno()
-            os.set_blocking(pipe, False)
-            for _ in range(MOST_FILLERS):
-                os.write(pipe, FILLER)
+        with suppress(AttributeError, OSError):  # the pool is made otherwise, or was shut down
+            # A descriptor of our own: when the pool closes its own one, the number may soon be that of another file.
+            pipe = os.dup(self.pool._result_queue._writer.fileno())
+            try:
+                os.set_blocking(pipe, False)
+                writable = select.poll()
+                writable.register(pipe, select.POLLOUT)
+                end = time.monotonic() + FILLING
+                while not self.pool._broken and time.monotonic() < end and writable.poll(READS_ON):
+                    os.write(pipe, FILLER)
+            finally:
+                os.close(pipe)
