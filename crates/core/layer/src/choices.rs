@@ -78,7 +78,8 @@ mod tests {
     fn a_name_means_what_its_line_says() {
         assert_eq!((SIDE.read(&with("left")), SIDE.read(&with("right"))), (-1, 1));
         assert_eq!(SIDE.named()[1], ("right", "this way"));
-        assert_eq!((SIDE.means("left", |side| side < 0), SIDE.name_of(1)), (true, "right"));
+        let meant = ["left", "right", "rihgt"].map(|name| SIDE.means(name, |side| side < 0));
+        assert_eq!((meant, SIDE.name_of(1)), ([true, false, false], "right"));
         assert_eq!((SIDE.read_if_set(&with("left")), SIDE.read_if_set(&Values::default())), (Some(-1), None));
     }
 
